@@ -1,0 +1,81 @@
+//! What every command is given: seed, verbosity, and where results go.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::Global;
+use crate::rng::Streams;
+use crate::{Error, Result, io};
+
+/// The global options, checked and ready.
+pub struct Context {
+    /// Root of all random streams.
+    pub streams: Streams,
+    /// No progress.
+    pub quiet: bool,
+    json: Option<Json>,
+}
+
+enum Json {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Context {
+    /// Sets up the thread pool and makes sure that the result can be written before any work.
+    pub(super) fn new(global: &Global) -> Result<Self> {
+        if let Some(n) = global.threads {
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(usize::from(n))
+                .build_global()
+                .map_err(|e| Error::config(format!("cannot start {n} threads: {e}")))?;
+        }
+        let json = match global.json.as_deref() {
+            None => None,
+            Some("-") => Some(Json::Stdout),
+            Some(path) => {
+                io::check_writable(Path::new(path))?;
+                Some(Json::File(PathBuf::from(path)))
+            }
+        };
+        Ok(Context {
+            streams: Streams::new(global.seed),
+            quiet: global.quiet,
+            json,
+        })
+    }
+
+    /// Text for people: on stdout, unless stdout carries the JSON.
+    pub fn say(&self, text: impl std::fmt::Display) {
+        use std::io::Write;
+        if !matches!(self.json, Some(Json::Stdout)) {
+            // A closed pipe (`| head`) is the reader's decision, not an error.
+            let _ = writeln!(std::io::stdout(), "{text}");
+        }
+    }
+
+    /// A remark about the progress, on stderr.
+    pub fn note(&self, text: impl std::fmt::Display) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Writes the machine-readable result, if one was asked for.
+    pub fn emit(&self, result: &impl Serialize) -> Result<()> {
+        let Some(json) = &self.json else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_string_pretty(result)
+            .map_err(|e| Error::numeric(format!("the result has no JSON form: {e}")))?;
+        text.push('\n');
+        match json {
+            Json::Stdout => {
+                print!("{text}");
+                Ok(())
+            }
+            Json::File(path) => io::write_atomic(path, text.as_bytes()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The command line: one file a command, one contract for all of them.
+//!
+//! Exit codes: 0 done, 1 a check failed, 2 could not run. Results go to stdout, progress and
+//! messages to stderr; `--json FILE|-` writes the machine-readable result.
+
+mod audit;
+mod context;
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+pub use context::Context;
+
+use crate::Result;
+
+/// Partial multi-label learning as two POMDPs: clean labels and a feature ranking from noisy
+/// candidate labels.
+#[derive(Parser)]
+#[command(
+    name = "pomdp-fs",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    global: Global,
+}
+
+/// Options that every command takes.
+#[derive(Args, Clone)]
+pub struct Global {
+    /// Number of threads (results never depend on it) [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Root of all random streams
+    #[arg(long, global = true, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// No progress, only results and errors
+    #[arg(long, global = true)]
+    quiet: bool,
+    /// Write the result as JSON to FILE, or to stdout with '-'
+    #[arg(long, global = true, value_name = "FILE|-")]
+    json: Option<String>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Audit(audit::Audit),
+}
+
+/// Parses the arguments, runs the command, prints an error once, and says how it went.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// True when everything that was asked for holds.
+fn run(cli: Cli) -> Result<bool> {
+    let context = Context::new(&cli.global)?;
+    match cli.command {
+        Some(Command::Audit(audit)) => audit.run(&context),
+        None => {
+            print!("{}", Cli::command().render_help());
+            Ok(true)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_argument_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,214 @@
+//! One error type for the whole library: what was found, what was expected, where, and what to do.
+//!
+//! Every error is the user's next step. [`Error::input`] and friends build it, the `at_*` methods
+//! add the place, [`Error::hint`] the remedy; `Display` prints it the way compilers do:
+//!
+//! ```text
+//! birds.arff:17:42: found 'maybe', expected one of {0,1}
+//!   0.3,0.9,maybe,1
+//!           ^
+//!   hint: declare the value in the @attribute line, or correct the row
+//! ```
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What went wrong, for callers that branch on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or a matrix has content that cannot be used.
+    Input,
+    /// An option or a configuration value is out of its range.
+    Config,
+    /// The operating system refused to read or write.
+    Io,
+    /// A computation left the finite numbers.
+    Numeric,
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+/// An error with its place and its remedy. Cheap to move: one pointer.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    path: Option<PathBuf>,
+    line: Option<u64>,
+    column: Option<u64>,
+    excerpt: Option<(String, usize)>,
+    hint: Option<String>,
+}
+
+/// The library's result type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            path: None,
+            line: None,
+            column: None,
+            excerpt: None,
+            hint: None,
+        }))
+    }
+
+    /// Unusable content of a file or matrix.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Input, message)
+    }
+
+    /// Unusable content, in the house form "found …, expected …".
+    pub fn found(found: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        Self::input(format!("found {found}, expected {expected}"))
+    }
+
+    /// An option or configuration value out of range.
+    pub fn config(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Config, message)
+    }
+
+    /// A loss, gradient or weight that is not finite.
+    pub fn numeric(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Numeric, message)
+    }
+
+    /// The caller's request to stop was honoured.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "stopped on request")
+    }
+
+    /// The operating system's refusal, with the path it was about.
+    pub fn io(path: impl AsRef<Path>, action: &str, source: &std::io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("cannot {action}: {source}")).in_file(path)
+    }
+
+    /// Names the file.
+    pub fn in_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.path = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Names line and column (both start at 1; the column counts bytes).
+    pub fn at(mut self, line: u64, column: u64) -> Self {
+        self.0.line = Some(line);
+        self.0.column = Some(column);
+        self
+    }
+
+    /// Names the line alone.
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.0.line = Some(line);
+        self
+    }
+
+    /// Shows the offending line with a caret under byte `column` (from 1); long lines are cut.
+    pub fn excerpt(mut self, line: &[u8], column: usize) -> Self {
+        let caret = column.saturating_sub(1).min(line.len());
+        let from = caret.saturating_sub(30);
+        let to = line.len().min(caret + 40);
+        let head = if from > 0 { "…" } else { "" };
+        let text: String = String::from_utf8_lossy(&line[from..to])
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let before = String::from_utf8_lossy(&line[from..caret]).chars().count();
+        let tail = if to < line.len() { "…" } else { "" };
+        self.0.excerpt = Some((format!("{head}{text}{tail}"), before + head.chars().count()));
+        self
+    }
+
+    /// Says what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// What went wrong, as a class.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file, if one is named.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// Line and column, as far as they are known.
+    pub fn position(&self) -> (Option<u64>, Option<u64>) {
+        (self.0.line, self.0.column)
+    }
+
+    /// The message alone, without place, excerpt and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let e = &*self.0;
+        if let Some(path) = &e.path {
+            write!(f, "{}:", path.display())?;
+        }
+        if let Some(line) = e.line {
+            write!(f, "{}{line}:", if e.path.is_some() { "" } else { "line " })?;
+        }
+        if let Some(column) = e.column {
+            write!(f, "{column}:")?;
+        }
+        if e.path.is_some() || e.line.is_some() {
+            f.write_str(" ")?;
+        }
+        f.write_str(&e.message)?;
+        if let Some((text, caret)) = &e.excerpt {
+            write!(f, "\n  {text}\n  {:caret$}^", "")?;
+        }
+        if let Some(hint) = &e.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{:?}] {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_place_excerpt_and_hint() {
+        let e = Error::found("'maybe'", "one of {0,1}")
+            .in_file("birds.arff")
+            .at(17, 9)
+            .excerpt(b"0.3,0.9,maybe,1", 9)
+            .hint("correct the row");
+        assert_eq!(
+            e.to_string(),
+            "birds.arff:17:9: found 'maybe', expected one of {0,1}\n  0.3,0.9,maybe,1\n          ^\n  hint: correct the row"
+        );
+        assert_eq!(e.kind(), ErrorKind::Input);
+        assert_eq!(e.position(), (Some(17), Some(9)));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_caret() {
+        let line = vec![b'x'; 1000];
+        let text = Error::input("bad").excerpt(&line, 500).to_string();
+        assert!(text.len() < 200, "{text}");
+        let caret = text.lines().nth(2).unwrap();
+        assert_eq!(caret.chars().count(), 2 + 31 + 1);
+    }
+}

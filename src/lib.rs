@@ -1,0 +1,11 @@
+//! Partial multi-label learning as two POMDPs, on a numeric engine written from scratch.
+
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod error;
+pub mod io;
+pub mod linalg;
+pub mod num;
+pub mod rng;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,152 @@
+//! C ← A·B and C ← C + A·B in all four transpose forms.
+//!
+//! The products come from matrixmultiply with α = 1, so an entry of C depends only on its row of A
+//! and its column of B: not on the size of the batch around it, not on the number of threads.
+//! [`super::reference`] computes the very same bits slowly.
+
+use rayon::prelude::*;
+
+use super::mat::{View, ViewMut};
+use crate::num::Real;
+use crate::num::raw::Strided;
+
+/// What happens to the old contents of C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acc {
+    /// C ← A·B (the old values are not read, NaN included).
+    Set,
+    /// C ← C + A·B.
+    Add,
+}
+
+/// Rows of C in one parallel piece: fixed, so that the split never depends on the thread count.
+const ROWS_PER_TASK: usize = 128;
+
+/// C ← A·B or C ← C + A·B. Transposed operands are given as `a.t()`.
+///
+/// Panics when the shapes do not match.
+pub fn gemm<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
+    T::gemm(
+        (c.data, c.rows, c.cols, c.row_stride, 1),
+        strided(a),
+        strided(b),
+        acc == Acc::Add,
+    );
+}
+
+/// The same product, bit for bit, with the rows of C shared among rayon's threads.
+pub fn gemm_parallel<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
+    assert_eq!(c.rows, a.rows, "gemm_parallel: rows of C and A");
+    let (cols, stride, rows) = (c.cols, c.row_stride, c.rows);
+    if rows <= ROWS_PER_TASK {
+        return gemm(acc, c, a, b);
+    }
+    c.data
+        .par_chunks_mut(ROWS_PER_TASK * stride)
+        .take(rows.div_ceil(ROWS_PER_TASK))
+        .enumerate()
+        .for_each(|(piece, data)| {
+            let from = piece * ROWS_PER_TASK;
+            let to = rows.min(from + ROWS_PER_TASK);
+            let part = ViewMut {
+                data,
+                rows: to - from,
+                cols,
+                row_stride: stride,
+            };
+            gemm(acc, part, a.slice_rows(from, to), b);
+        });
+}
+
+fn strided<T>(v: View<'_, T>) -> Strided<&[T]> {
+    (v.data, v.rows, v.cols, v.row_stride, v.col_stride)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mat, reference};
+    use super::*;
+    use crate::rng::Streams;
+
+    fn random<T: Real>(rows: usize, cols: usize, name: &str) -> Mat<T> {
+        let mut r = Streams::new(3).stream(name);
+        Mat::from_fn(rows, cols, |_, _| T::from_f64(r.normal()))
+    }
+
+    /// All four transpose forms, with and without accumulation, against the slow twin with `==`.
+    fn same_bits<T: Real>(m: usize, k: usize, n: usize) {
+        let (a, b) = (random::<T>(m, k, "a"), random::<T>(k, n, "b"));
+        let (at, bt) = (a.transposed(), b.transposed());
+        for acc in [Acc::Set, Acc::Add] {
+            let start = match acc {
+                // Old contents must not be read.
+                Acc::Set => Mat::from_fn(m, n, |_, _| T::from_f64(f64::NAN)),
+                Acc::Add => random::<T>(m, n, "c"),
+            };
+            let mut want = start.clone();
+            reference::gemm(acc, want.view_mut(), a.view(), b.view());
+            for (x, y) in [
+                (a.view(), b.view()),
+                (at.view().t(), b.view()),
+                (a.view(), bt.view().t()),
+                (at.view().t(), bt.view().t()),
+            ] {
+                let (mut serial, mut parallel) = (start.clone(), start.clone());
+                gemm(acc, serial.view_mut(), x, y);
+                gemm_parallel(acc, parallel.view_mut(), x, y);
+                assert!(serial == want, "{m}×{k}×{n} {acc:?}");
+                assert!(parallel == want, "{m}×{k}×{n} {acc:?} in parallel");
+            }
+        }
+    }
+
+    #[test]
+    fn equals_the_reference_bit_for_bit() {
+        for size in [1, 2, 3, 5, 8, 13, 17] {
+            same_bits::<f32>(size, size + 1, size + 2);
+            same_bits::<f64>(size + 2, size, size + 1);
+        }
+        for (m, k, n) in [
+            (0, 3, 2),
+            (3, 0, 2),
+            (3, 2, 0),
+            (1, 257, 1),
+            (130, 300, 33),
+            (257, 513, 7),
+        ] {
+            same_bits::<f32>(m, k, n);
+            same_bits::<f64>(m, k, n);
+        }
+    }
+
+    #[test]
+    fn strided_windows() {
+        let (a, b) = (random::<f32>(12, 7, "a"), random::<f32>(7, 9, "b"));
+        let mut c = Mat::<f32>::zeros(8, 10);
+        gemm(
+            Acc::Set,
+            c.view_mut().every(2).columns(1, 6),
+            a.view().every(3),
+            b.view().columns(2, 7),
+        );
+        let mut want = Mat::zeros(4, 5);
+        reference::gemm(
+            Acc::Set,
+            want.view_mut(),
+            a.view().every(3),
+            b.view().columns(2, 7),
+        );
+        for i in 0..4 {
+            assert_eq!(&c.row(2 * i)[1..6], want.row(i));
+            assert_eq!(c.row(2 * i + 1), &[0.0; 10]);
+            assert_eq!((c[(2 * i, 0)], c[(2 * i, 6)]), (0.0, 0.0));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "gemm: 2×3 times 4×5 into 2×5")]
+    fn shapes_are_checked() {
+        let (a, b) = (Mat::<f32>::zeros(2, 3), Mat::zeros(4, 5));
+        gemm(Acc::Set, Mat::zeros(2, 5).view_mut(), a.view(), b.view());
+    }
+}

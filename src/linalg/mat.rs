@@ -1,0 +1,335 @@
+//! `Mat`: a row-major matrix that owns its values; `View` and `ViewMut`: windows with strides.
+
+use crate::num::Real;
+
+/// A dense matrix, row after row. Rows can be added or dropped without losing the allocation, so a
+/// workspace sized once serves every smaller batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mat<T> {
+    data: Vec<T>,
+    rows: usize,
+    cols: usize,
+}
+
+impl<T: Real> Mat<T> {
+    /// All zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Mat {
+            data: vec![T::ZERO; rows * cols],
+            rows,
+            cols,
+        }
+    }
+
+    /// Takes `data`, row after row.
+    pub fn from_vec(rows: usize, cols: usize, data: Vec<T>) -> Self {
+        assert_eq!(data.len(), rows * cols, "from_vec: {rows}×{cols}");
+        Mat { data, rows, cols }
+    }
+
+    /// Entry (i, j) is `f(i, j)`.
+    pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
+        let data = (0..rows * cols).map(|k| f(k / cols, k % cols)).collect();
+        Mat { data, rows, cols }
+    }
+
+    /// The same matrix in another precision.
+    pub fn cast<U: Real>(&self) -> Mat<U> {
+        Mat {
+            data: self.data.iter().map(|x| U::from_f64(x.to_f64())).collect(),
+            rows: self.rows,
+            cols: self.cols,
+        }
+    }
+
+    /// The given rows, in that order.
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
+        let mut data = Vec::with_capacity(rows.len() * self.cols);
+        for &i in rows {
+            data.extend_from_slice(self.row(i));
+        }
+        Mat::from_vec(rows.len(), self.cols, data)
+    }
+
+    /// The given columns, in that order.
+    pub fn select_cols(&self, cols: &[usize]) -> Self {
+        Mat::from_fn(self.rows, cols.len(), |i, j| self[(i, cols[j])])
+    }
+
+    /// A transposed copy.
+    pub fn transposed(&self) -> Self {
+        Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
+    }
+
+    /// Sets the number of rows; new rows are zero, the capacity never shrinks.
+    pub fn set_rows(&mut self, rows: usize) {
+        self.data.resize(rows * self.cols, T::ZERO);
+        self.rows = rows;
+    }
+
+    /// Overwrites every entry.
+    pub fn fill(&mut self, value: T) {
+        self.data.fill(value);
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All values, row after row.
+    pub fn as_slice(&self) -> &[T] {
+        &self.data
+    }
+
+    /// All values, writable.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
+    /// Row i.
+    #[inline]
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// Row i, writable.
+    #[inline]
+    pub fn row_mut(&mut self, i: usize) -> &mut [T] {
+        &mut self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// Row after row. A matrix without columns has no rows to show.
+    pub fn rows_iter(&self) -> std::slice::ChunksExact<'_, T> {
+        self.data.chunks_exact(self.cols.max(1))
+    }
+
+    /// The whole matrix.
+    pub fn view(&self) -> View<'_, T> {
+        View::new(&self.data, self.rows, self.cols)
+    }
+
+    /// The whole matrix, writable.
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut::new(&mut self.data, self.rows, self.cols)
+    }
+}
+
+impl<T: Real> std::ops::Index<(usize, usize)> for Mat<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, (i, j): (usize, usize)) -> &T {
+        debug_assert!(j < self.cols);
+        &self.data[i * self.cols + j]
+    }
+}
+
+impl<T: Real> std::ops::IndexMut<(usize, usize)> for Mat<T> {
+    #[inline]
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut T {
+        debug_assert!(j < self.cols);
+        &mut self.data[i * self.cols + j]
+    }
+}
+
+/// A window on values: entry (i, j) lies at `i·row_stride + j·col_stride`.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a, T> {
+    pub(super) data: &'a [T],
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) row_stride: usize,
+    pub(super) col_stride: usize,
+}
+
+impl<'a, T: Real> View<'a, T> {
+    /// Row-major and dense.
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
+        View {
+            data,
+            rows,
+            cols,
+            row_stride: cols,
+            col_stride: 1,
+        }
+    }
+
+    /// The transposed window.
+    pub fn t(self) -> Self {
+        View {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// Rows 0, step, 2·step, …: the first token of each sequence.
+    pub fn every(self, step: usize) -> Self {
+        View {
+            rows: self.rows.div_ceil(step),
+            row_stride: self.row_stride * step,
+            ..self
+        }
+    }
+
+    /// Columns from..to.
+    pub fn columns(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.cols && self.col_stride == 1);
+        View {
+            data: self.data.get(from..).unwrap_or(&[]),
+            cols: to - from,
+            ..self
+        }
+    }
+
+    /// Rows from..to.
+    pub fn slice_rows(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.rows);
+        View {
+            data: self.data.get(from * self.row_stride..).unwrap_or(&[]),
+            rows: to - from,
+            ..self
+        }
+    }
+
+    /// Row i; the columns must be contiguous.
+    #[inline]
+    pub fn row(&self, i: usize) -> &'a [T] {
+        debug_assert!(self.col_stride == 1 && i < self.rows);
+        &self.data[i * self.row_stride..i * self.row_stride + self.cols]
+    }
+
+    /// Entry (i, j).
+    #[inline]
+    pub fn get(&self, i: usize, j: usize) -> T {
+        self.data[i * self.row_stride + j * self.col_stride]
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+}
+
+/// A writable window; columns are contiguous.
+#[derive(Debug)]
+pub struct ViewMut<'a, T> {
+    pub(super) data: &'a mut [T],
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) row_stride: usize,
+}
+
+impl<'a, T: Real> ViewMut<'a, T> {
+    /// Row-major and dense.
+    pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
+        ViewMut {
+            data,
+            rows,
+            cols,
+            row_stride: cols,
+        }
+    }
+
+    /// Rows 0, step, 2·step, ….
+    pub fn every(self, step: usize) -> Self {
+        ViewMut {
+            rows: self.rows.div_ceil(step),
+            row_stride: self.row_stride * step,
+            ..self
+        }
+    }
+
+    /// Columns from..to.
+    pub fn columns(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.cols);
+        ViewMut {
+            data: self.data.get_mut(from..).unwrap_or(&mut []),
+            cols: to - from,
+            ..self
+        }
+    }
+
+    /// Row i.
+    #[inline]
+    pub fn row_mut(&mut self, i: usize) -> &mut [T] {
+        &mut self.data[i * self.row_stride..i * self.row_stride + self.cols]
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The same window, borrowed again.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut {
+            data: self.data,
+            rows: self.rows,
+            cols: self.cols,
+            row_stride: self.row_stride,
+        }
+    }
+
+    /// Read-only.
+    pub fn view(&self) -> View<'_, T> {
+        View {
+            data: self.data,
+            rows: self.rows,
+            cols: self.cols,
+            row_stride: self.row_stride,
+            col_stride: 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_show_the_right_entries() {
+        let m = Mat::from_fn(6, 4, |i, j| (10 * i + j) as f64);
+        assert_eq!(m.view().t().get(3, 5), 53.0);
+        assert_eq!(m.view().every(3).row(1), &[30.0, 31.0, 32.0, 33.0]);
+        assert_eq!(m.view().every(4).rows(), 2);
+        assert_eq!(m.view().columns(1, 3).row(2), &[21.0, 22.0]);
+        assert_eq!(m.view().slice_rows(2, 5).row(0)[0], 20.0);
+        assert_eq!(m.select_rows(&[5, 0]).row(0), m.row(5));
+        assert_eq!(m.select_cols(&[3, 1]).row(1), &[13.0, 11.0]);
+        assert_eq!(m.transposed()[(2, 4)], 42.0);
+        let mut w = m.clone();
+        w.view_mut().every(2).columns(2, 4).row_mut(1)[0] = -1.0;
+        assert_eq!(w[(2, 2)], -1.0);
+        w.set_rows(2);
+        w.set_rows(3);
+        assert_eq!(w.row(2), &[0.0; 4]);
+    }
+
+    #[test]
+    fn empty_matrices_are_harmless() {
+        let m = Mat::<f32>::zeros(0, 5);
+        assert_eq!(m.rows_iter().count(), 0);
+        assert_eq!(Mat::<f32>::zeros(3, 0).view().columns(0, 0).cols(), 0);
+        assert_eq!(m.view().every(2).rows(), 0);
+    }
+}

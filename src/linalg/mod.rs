@@ -1,0 +1,9 @@
+//! Dense row-major matrices, products and nearest neighbours.
+
+pub mod gemm;
+mod mat;
+pub mod nearest;
+pub mod reference;
+
+pub use gemm::{Acc, gemm, gemm_parallel};
+pub use mat::{Mat, View, ViewMut};

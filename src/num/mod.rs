@@ -1,0 +1,11 @@
+//! Numbers: the two precisions, elementary functions with reproducible bits, ordered sums.
+
+mod math;
+pub(crate) mod raw;
+mod real;
+mod reduce;
+
+pub use math::log_sum_exp;
+pub use raw::{Fusing, fusing, vectorize};
+pub use real::Real;
+pub use reduce::{all_finite, dot, dot4, max, squared_distance, sum};
