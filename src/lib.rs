@@ -2,9 +2,11 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod data;
 pub mod error;
 pub mod io;
 pub mod linalg;
+pub mod method;
 pub mod num;
 pub mod rng;
 

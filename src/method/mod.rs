@@ -1,0 +1,119 @@
+//! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
+//! labels. One trait, one file a method.
+
+use crate::Result;
+use crate::data::Labels;
+use crate::linalg::Mat;
+use crate::rng::Streams;
+
+/// What a method may see: scaled features and candidate labels, never the truth.
+#[derive(Clone, Copy, Debug)]
+pub struct Training<'a> {
+    /// Features X, n × d, scaled.
+    pub x: &'a Mat<f32>,
+    /// Candidate labels C, n × L.
+    pub candidates: &'a Labels,
+}
+
+/// Everything a fit needs besides the data.
+pub struct Context<'a> {
+    /// The fit's random streams.
+    pub streams: Streams,
+    /// Number of features k_fs to select.
+    pub budget: usize,
+    /// Told about the progress; may ask to stop.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// Hears about the progress of a fit.
+pub trait Observer {
+    /// `done` of `total` units of work of `phase` are finished. Returns false to stop the fit,
+    /// which then ends with [`crate::ErrorKind::Cancelled`].
+    fn progress(&mut self, phase: &str, done: usize, total: usize) -> bool;
+}
+
+/// Hears nothing and never stops.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn progress(&mut self, _: &str, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+/// What a method found out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// All features, best first; ties by lower index.
+    pub ranking: Vec<Ranked>,
+    /// Hard pseudo labels Ŷ of the training instances, if the method makes them.
+    pub pseudo: Option<Labels>,
+    /// Probability of each training label, n × L, if the method makes them.
+    pub confidence: Option<Mat<f32>>,
+}
+
+/// A feature and its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// Column of X.
+    pub feature: usize,
+    /// The larger the better; only the order has a meaning across methods.
+    pub score: f64,
+}
+
+/// A way to rank features (and perhaps to clean labels).
+pub trait Method: Send + Sync {
+    /// Name on the command line and in tables.
+    fn name(&self) -> &str;
+    /// Learns from candidate labels.
+    fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted>;
+}
+
+/// Ranks features by score, descending, ties by lower index; a score that is not finite counts as 0.
+pub fn rank(scores: &[f64]) -> Vec<Ranked> {
+    let mut ranking: Vec<Ranked> = scores
+        .iter()
+        .enumerate()
+        .map(|(feature, &s)| Ranked {
+            feature,
+            score: if s.is_finite() { s } else { 0.0 },
+        })
+        .collect();
+    ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
+    ranking
+}
+
+/// The paper's budget (6.1): the top 20 % of the features, or 20 when d < 100, never more than d.
+pub fn paper_budget(d: usize) -> usize {
+    if d < 100 { d.min(20) } else { d.div_ceil(5) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranking_is_stable_and_finite() {
+        let order: Vec<usize> = rank(&[1.0, f64::NAN, 3.0, 1.0, -1.0])
+            .iter()
+            .map(|r| r.feature)
+            .collect();
+        assert_eq!(order, [2, 0, 3, 1, 4]);
+    }
+
+    #[test]
+    fn budget_of_the_paper() {
+        let cases = [
+            (1, 1),
+            (16, 16),
+            (49, 20),
+            (99, 20),
+            (100, 20),
+            (103, 21),
+            (1836, 368),
+        ];
+        for (d, k) in cases {
+            assert_eq!(paper_budget(d), k, "d = {d}");
+        }
+    }
+}
