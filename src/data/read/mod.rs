@@ -10,6 +10,7 @@ mod gzip;
 mod inflate;
 pub(crate) mod layout;
 pub(crate) mod libsvm;
+mod libsvm_row;
 mod lines;
 mod mat;
 mod mat5;
