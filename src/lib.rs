@@ -4,9 +4,11 @@
 pub mod cli;
 pub mod data;
 pub mod error;
+pub mod graph;
 pub mod io;
 pub mod linalg;
 pub mod method;
+pub mod nn;
 pub mod num;
 pub mod rng;
 

@@ -190,6 +190,11 @@ impl<'a, T: Real> View<'a, T> {
         }
     }
 
+    /// Without the first `count` rows.
+    pub fn skip_rows(self, count: usize) -> Self {
+        self.slice_rows(count, self.rows)
+    }
+
     /// Rows from..to.
     pub fn slice_rows(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.rows);
@@ -254,6 +259,25 @@ impl<'a, T: Real> ViewMut<'a, T> {
         }
     }
 
+    /// Without the first `count` rows.
+    pub fn skip_rows(self, count: usize) -> Self {
+        let rows = self.rows;
+        self.slice_rows(count, rows)
+    }
+
+    /// Rows from..to.
+    pub fn slice_rows(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.rows);
+        ViewMut {
+            data: self
+                .data
+                .get_mut(from * self.row_stride..)
+                .unwrap_or(&mut []),
+            rows: to - from,
+            ..self
+        }
+    }
+
     /// Columns from..to.
     pub fn columns(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.cols);
@@ -314,12 +338,15 @@ mod tests {
         assert_eq!(m.view().every(4).rows(), 2);
         assert_eq!(m.view().columns(1, 3).row(2), &[21.0, 22.0]);
         assert_eq!(m.view().slice_rows(2, 5).row(0)[0], 20.0);
+        assert_eq!(m.view().skip_rows(1).every(2).row(2)[0], 50.0);
         assert_eq!(m.select_rows(&[5, 0]).row(0), m.row(5));
         assert_eq!(m.select_cols(&[3, 1]).row(1), &[13.0, 11.0]);
         assert_eq!(m.transposed()[(2, 4)], 42.0);
         let mut w = m.clone();
         w.view_mut().every(2).columns(2, 4).row_mut(1)[0] = -1.0;
         assert_eq!(w[(2, 2)], -1.0);
+        w.view_mut().skip_rows(1).every(3).row_mut(1)[3] = -2.0;
+        assert_eq!(w[(4, 3)], -2.0);
         w.set_rows(2);
         w.set_rows(3);
         assert_eq!(w.row(2), &[0.0; 4]);

@@ -1,6 +1,8 @@
 //! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
 //! labels. One trait, one file a method.
 
+pub mod pomdp_fs;
+
 use crate::Result;
 use crate::data::Labels;
 use crate::linalg::Mat;
