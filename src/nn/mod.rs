@@ -18,6 +18,7 @@ pub mod dropout;
 pub mod encoder;
 pub mod fault;
 pub mod init;
+pub mod lanes;
 pub mod layernorm;
 pub mod linear;
 pub mod loss;

@@ -19,14 +19,11 @@ use rayon::prelude::*;
 use super::network::Network;
 use crate::linalg::{Acc, Mat};
 use crate::nn::encoder::Workspace;
+use crate::nn::lanes::{Lanes, lane_count, shard_rows};
 use crate::nn::policy::Categorical;
 use crate::nn::{Fault, loss};
 use crate::num::{Real, add_assign};
 use crate::rng::mix;
-
-/// Token rows of a shard, and gradient buffers: as in [`crate::nn::Batch`].
-const SHARD_TOKENS: usize = 64;
-const MAX_LANES: usize = 8;
 
 /// What the policy did in a batch, and how it is judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +63,7 @@ pub struct Rollouts<T> {
     network: Network,
     shard_rows: usize,
     shards: Vec<Shard<T>>,
-    lanes: Vec<Vec<T>>,
+    lanes: Lanes<T>,
 }
 
 /// Memory of a few rollouts that advance together.
@@ -89,12 +86,11 @@ struct Shard<T> {
 impl<T: Real> Rollouts<T> {
     /// Memory grows with the first batch.
     pub fn new(network: Network) -> Self {
-        let shard_rows = (SHARD_TOKENS / network.encoder.tokens.count()).max(1);
         Rollouts {
-            network,
-            shard_rows,
+            shard_rows: shard_rows(network.encoder.tokens.count()),
             shards: Vec::new(),
-            lanes: Vec::new(),
+            lanes: Lanes::new(network.layout.len()),
+            network,
         }
     }
 
@@ -107,23 +103,20 @@ impl<T: Real> Rollouts<T> {
     pub fn memory(network: &Network, rows: usize, steps: usize) -> usize {
         let e = &network.config().encoder;
         let s = network.encoder.tokens.count();
-        let shards = rows.div_ceil((SHARD_TOKENS / s).max(1));
+        let shards = rows.div_ceil(shard_rows(s));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
         let instance = s * token + 2 * e.features + (steps + 1) * s * e.width;
-        let lanes = shards.min(MAX_LANES) * network.layout.len();
+        let lanes = lane_count(shards) * network.layout.len();
         T::BYTES * (rows * instance + lanes) + rows * e.features
     }
 
-    fn reserve(&mut self, rows: usize) -> (usize, usize) {
+    /// Makes room for `rows` rollouts; returns the number of shards.
+    fn reserve(&mut self, rows: usize) -> usize {
         let count = rows.div_ceil(self.shard_rows);
-        let per_lane = count.div_ceil(MAX_LANES).max(1);
         while self.shards.len() < count {
             self.shards.push(Shard::new(&self.network, self.shard_rows));
         }
-        while self.lanes.len() < count.div_ceil(per_lane) {
-            self.lanes.push(vec![T::ZERO; self.network.layout.len()]);
-        }
-        (count, per_lane)
+        count
     }
 
     /// Lets the policy select `steps` features for each row of `x`. Returns the actions and the
@@ -138,7 +131,7 @@ impl<T: Real> Rollouts<T> {
         temperature: T,
         key: u64,
     ) -> (Vec<Vec<usize>>, Mat<T>) {
-        let (count, _) = self.reserve(x.rows());
+        let count = self.reserve(x.rows());
         let (network, per, rows) = (&self.network, self.shard_rows, x.rows());
         let parts: Vec<_> = self.shards[..count]
             .par_iter_mut()
@@ -168,23 +161,13 @@ impl<T: Real> Rollouts<T> {
         weights: &Stage2Weights<T>,
     ) -> Stage2Loss<T> {
         let rows = x.rows();
-        let (count, per_lane) = self.reserve(rows);
-        let used = count.div_ceil(per_lane);
+        let count = self.reserve(rows);
         let (network, per) = (&self.network, self.shard_rows);
-        let runs = self.shards[..count].par_chunks_mut(per_lane);
-        runs.zip(self.lanes[..used].par_iter_mut())
-            .enumerate()
-            .for_each(|(lane, (run, grads))| {
-                grads.fill(T::ZERO);
-                for (k, shard) in run.iter_mut().enumerate() {
-                    let from = (lane * per_lane + k) * per;
-                    let range = from..rows.min(from + per);
-                    shard.replay(network, grads, x, y, p, range, trajectories, weights);
-                }
+        self.lanes
+            .accumulate(dp, &mut self.shards[..count], |k, shard, grads| {
+                let range = k * per..rows.min((k + 1) * per);
+                shard.replay(network, grads, x, y, p, range, trajectories, weights);
             });
-        for lane in &self.lanes[..used] {
-            add_assign(dp, lane);
-        }
         let mut total = Stage2Loss::default();
         for shard in &self.shards[..count] {
             total.supervised += shard.loss.supervised;
