@@ -135,16 +135,9 @@ pub fn check_all(cases: &[Case], fault: Fault, mut done: impl FnMut(&CaseReport)
         reports.push(report);
         measured.push(m);
     }
-    let faults = if fault == Fault::None {
-        Fault::ALL
-    } else {
-        &[]
-    };
+    let faults = if fault == Fault::None { Fault::ALL } else { &[] };
     let controls = faults.par_iter().map(|&f| control(f, &measured)).collect();
-    Report {
-        cases: reports,
-        controls,
-    }
+    Report { cases: reports, controls }
 }
 
 /// The true derivatives do not depend on the fault, so they serve all controls.
@@ -189,11 +182,7 @@ fn measure(case: &Case) -> Measured<'_> {
         }
         Truth::Differences(loss) => differences(case, loss, &coordinates),
     };
-    Measured {
-        case,
-        coordinates,
-        numeric,
-    }
+    Measured { case, coordinates, numeric }
 }
 
 fn differences(
@@ -203,7 +192,7 @@ fn differences(
 ) -> Vec<f64> {
     // Only the size of the gradient enters, as the scale below which nothing is asked for.
     let size = largest(&(case.analytic)(Fault::None));
-    let enough = 1e-2 * TOLERANCE * FLOOR * size;
+    let floor = FLOOR * size;
     coordinates
         .par_chunks(16)
         .flat_map_iter(|chunk| {
@@ -218,7 +207,7 @@ fn differences(
                             loss(&z)
                         },
                         x,
-                        enough,
+                        floor,
                     );
                     z[k] = x;
                     value
@@ -247,16 +236,11 @@ impl Measured<'_> {
             }
         }
         let zero = |range: &Range<usize>| analytic[range.clone()].iter().all(|&a| a == 0.0);
-        let (detached, reached): (Vec<_>, Vec<_>) = case
-            .blocks
-            .iter()
-            .partition(|(name, _)| case.detached.contains(name));
+        let (detached, reached): (Vec<_>, Vec<_>) =
+            case.blocks.iter().partition(|(name, _)| case.detached.contains(name));
         let leaks = detached.iter().any(|(_, range)| !zero(range));
-        let unreached: Vec<String> = reached
-            .iter()
-            .filter(|(_, r)| zero(r))
-            .map(|(n, _)| n.clone())
-            .collect();
+        let unreached: Vec<String> =
+            reached.iter().filter(|(_, r)| zero(r)).map(|(n, _)| n.clone()).collect();
         CaseReport {
             name: case.name.clone(),
             shape: case.shape.clone(),
@@ -277,10 +261,7 @@ impl Measured<'_> {
             .iter()
             .find(|(_, r)| r.contains(&k))
             .expect("the blocks cover the vector");
-        let at = self
-            .coordinates
-            .binary_search(&k)
-            .expect("a checked coordinate");
+        let at = self.coordinates.binary_search(&k).expect("a checked coordinate");
         Worst {
             parameter: name.clone(),
             index: k - range.start,
@@ -332,10 +313,7 @@ mod tests {
     fn an_uncaught_fault_fails_the_report() {
         let cases = [case([8.0, 3.0], &[])];
         let report = check_all(&cases, Fault::None, |_| {});
-        assert!(
-            report.cases[0].pass && !report.pass(),
-            "the toy ignores every fault"
-        );
+        assert!(report.cases[0].pass && !report.pass(), "the toy ignores every fault");
         assert_eq!(report.controls.len(), Fault::ALL.len());
         assert!(report.controls.iter().all(|c| !c.caught));
     }

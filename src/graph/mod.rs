@@ -29,10 +29,7 @@ impl<T: Real> Graph<T> {
         if let Some(at) = x.as_slice().iter().position(|v| !v.is_finite()) {
             let (row, column) = (at / x.cols(), at % x.cols());
             return Err(Error::found(
-                format!(
-                    "{} in row {row}, column {column} (from 0)",
-                    x.as_slice()[at]
-                ),
+                format!("{} in row {row}, column {column} (from 0)", x.as_slice()[at]),
                 "finite features",
             ));
         }
@@ -50,11 +47,7 @@ impl<T: Real> Graph<T> {
         edges.dedup_by_key(|&mut (i, j, _)| (i, j));
         for (_, _, w) in &mut edges {
             // Identical rows have distance 0 and full weight, also when all rows are identical.
-            *w = if *w == T::ZERO {
-                T::ONE
-            } else {
-                (*w * factor).exp()
-            };
+            *w = if *w == T::ZERO { T::ONE } else { (*w * factor).exp() };
         }
         debug_assert!(edges.iter().all(|e| all_finite(&[e.2])));
         Ok(Graph { edges })
@@ -119,15 +112,8 @@ mod tests {
             laplacian[(i, j)] -= w;
             laplacian[(j, i)] -= w;
         }
-        let lu = Mat::from_fn(13, 4, |i, c| {
-            (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum()
-        });
-        let form: f64 = lu
-            .as_slice()
-            .iter()
-            .zip(u.as_slice())
-            .map(|(a, b)| a * b)
-            .sum();
+        let lu = Mat::from_fn(13, 4, |i, c| (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum());
+        let form: f64 = lu.as_slice().iter().zip(u.as_slice()).map(|(a, b)| a * b).sum();
         let mut du = Mat::from_fn(13, 4, |_, _| 1.0);
         let value = g.penalty(&mut du, &u, 0.25, Fault::None);
         assert!((value - 0.25 * form).abs() < 1e-12);
@@ -140,12 +126,7 @@ mod tests {
     fn small_and_degenerate_batches() {
         let one = Graph::new(&Mat::<f32>::zeros(1, 3), 5).unwrap();
         assert!(one.edges().is_empty());
-        assert!(
-            Graph::new(&Mat::<f32>::zeros(0, 3), 5)
-                .unwrap()
-                .edges()
-                .is_empty()
-        );
+        assert!(Graph::new(&Mat::<f32>::zeros(0, 3), 5).unwrap().edges().is_empty());
         let same = Graph::new(&Mat::<f32>::zeros(3, 2), 5).unwrap();
         assert_eq!(same.edges(), &[(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)]);
         let all = Graph::new(&line(), 99).unwrap();
@@ -153,10 +134,7 @@ mod tests {
         let mut bad = line();
         bad[(2, 0)] = f64::NAN;
         let e = Graph::new(&bad, 1).unwrap_err();
-        assert_eq!(
-            e.message(),
-            "found NaN in row 2, column 0 (from 0), expected finite features"
-        );
+        assert_eq!(e.message(), "found NaN in row 2, column 0 (from 0), expected finite features");
     }
 
     #[test]

@@ -14,11 +14,7 @@ pub struct Mat<T> {
 impl<T: Real> Mat<T> {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Mat {
-            data: vec![T::ZERO; rows * cols],
-            rows,
-            cols,
-        }
+        Mat { data: vec![T::ZERO; rows * cols], rows, cols }
     }
 
     /// Takes `data`, row after row.
@@ -151,13 +147,7 @@ impl<'a, T: Real> View<'a, T> {
     /// Row-major and dense.
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
-        View {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-            col_stride: 1,
-        }
+        View { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
     /// The transposed window.
@@ -173,21 +163,13 @@ impl<'a, T: Real> View<'a, T> {
 
     /// Rows 0, step, 2·step, …: the first token of each sequence.
     pub fn every(self, step: usize) -> Self {
-        View {
-            rows: self.rows.div_ceil(step),
-            row_stride: self.row_stride * step,
-            ..self
-        }
+        View { rows: self.rows.div_ceil(step), row_stride: self.row_stride * step, ..self }
     }
 
     /// Columns from..to.
     pub fn columns(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.cols && self.col_stride == 1);
-        View {
-            data: self.data.get(from..).unwrap_or(&[]),
-            cols: to - from,
-            ..self
-        }
+        View { data: self.data.get(from..).unwrap_or(&[]), cols: to - from, ..self }
     }
 
     /// Without the first `count` rows.
@@ -242,21 +224,12 @@ impl<'a, T: Real> ViewMut<'a, T> {
     /// Row-major and dense.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
-        ViewMut {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-        }
+        ViewMut { data, rows, cols, row_stride: cols }
     }
 
     /// Rows 0, step, 2·step, ….
     pub fn every(self, step: usize) -> Self {
-        ViewMut {
-            rows: self.rows.div_ceil(step),
-            row_stride: self.row_stride * step,
-            ..self
-        }
+        ViewMut { rows: self.rows.div_ceil(step), row_stride: self.row_stride * step, ..self }
     }
 
     /// Without the first `count` rows.
@@ -269,10 +242,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
     pub fn slice_rows(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.rows);
         ViewMut {
-            data: self
-                .data
-                .get_mut(from * self.row_stride..)
-                .unwrap_or(&mut []),
+            data: self.data.get_mut(from * self.row_stride..).unwrap_or(&mut []),
             rows: to - from,
             ..self
         }
@@ -281,11 +251,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
     /// Columns from..to.
     pub fn columns(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.cols);
-        ViewMut {
-            data: self.data.get_mut(from..).unwrap_or(&mut []),
-            cols: to - from,
-            ..self
-        }
+        ViewMut { data: self.data.get_mut(from..).unwrap_or(&mut []), cols: to - from, ..self }
     }
 
     /// Row i.
@@ -306,12 +272,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
 
     /// The same window, borrowed again.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        ViewMut {
-            data: self.data,
-            rows: self.rows,
-            cols: self.cols,
-            row_stride: self.row_stride,
-        }
+        ViewMut { data: self.data, rows: self.rows, cols: self.cols, row_stride: self.row_stride }
     }
 
     /// Read-only.

@@ -58,11 +58,7 @@ fn gelu<T: Real>(out: &mut [T], x: &mut [T], fault: Fault) {
     let half = T::from_f64(0.5);
     let sqrt_half = T::from_f64(std::f64::consts::FRAC_1_SQRT_2);
     let density_at_zero = T::from_f64(0.398_942_280_401_432_7); // 1/√(2π)
-    let with_density = if fault == Fault::GeluDensityMissing {
-        T::ZERO
-    } else {
-        T::ONE
-    };
+    let with_density = if fault == Fault::GeluDensityMissing { T::ZERO } else { T::ONE };
     vectorize(
         #[inline(always)]
         || {

@@ -23,12 +23,7 @@ pub struct AdamConfig {
 impl AdamConfig {
     /// PyTorch's defaults with learning rate `rate` and without decay.
     pub fn new(rate: f64) -> Self {
-        AdamConfig {
-            rate,
-            decay: 0.0,
-            betas: (0.9, 0.999),
-            epsilon: 1e-8,
-        }
+        AdamConfig { rate, decay: 0.0, betas: (0.9, 0.999), epsilon: 1e-8 }
     }
 }
 
@@ -50,25 +45,14 @@ pub struct Adam<T> {
 impl<T: Real> Adam<T> {
     /// For `len` parameters.
     pub fn new(len: usize, config: AdamConfig) -> Self {
-        Adam {
-            config,
-            m: vec![T::ZERO; len],
-            v: vec![T::ZERO; len],
-            steps: 0,
-            fault: Fault::None,
-        }
+        Adam { config, m: vec![T::ZERO; len], v: vec![T::ZERO; len], steps: 0, fault: Fault::None }
     }
 
     /// One step: p moves against g.
     pub fn step(&mut self, p: &mut [T], g: &[T]) {
         assert!(p.len() == self.m.len() && g.len() == self.m.len());
         self.steps += 1;
-        let AdamConfig {
-            rate,
-            decay,
-            betas: (beta1, beta2),
-            epsilon,
-        } = self.config;
+        let AdamConfig { rate, decay, betas: (beta1, beta2), epsilon } = self.config;
         let coupled = self.fault == Fault::AdamDecayCoupled;
         let wrong_beta = self.fault == Fault::AdamBiasCorrection;
         let correction1 = 1.0 - power(if wrong_beta { beta2 } else { beta1 }, self.steps);
@@ -113,11 +97,7 @@ fn power(mut x: f64, mut n: u64) -> f64 {
 /// A norm that is not finite is returned as it is and nothing is scaled: the caller must stop.
 pub fn clip<T: Real>(g: &mut [T], limit: f64) -> f64 {
     // Block sums in f64, so that a million small f32 squares are not lost.
-    let norm = g
-        .chunks(4096)
-        .map(|c| dot(c, c).to_f64())
-        .sum::<f64>()
-        .sqrt();
+    let norm = g.chunks(4096).map(|c| dot(c, c).to_f64()).sum::<f64>().sqrt();
     if norm.is_finite() && norm > limit {
         scale(g, T::from_f64(limit / norm));
     }
@@ -132,19 +112,14 @@ mod tests {
     #[test]
     fn five_steps_in_closed_form() {
         let gradients: [f64; 5] = [0.5, -1.0, 2.0, 0.0, 0.3];
-        let config = AdamConfig {
-            decay: 0.1,
-            ..AdamConfig::new(0.01)
-        };
+        let config = AdamConfig { decay: 0.1, ..AdamConfig::new(0.01) };
         let mut adam = Adam::new(1, config);
         let (mut p, mut want) = ([2.0], 2.0);
         for (t, &g) in gradients.iter().enumerate() {
             adam.step(&mut p, &[g]);
             let weight = |beta: f64, s: usize| beta.powi((t - s) as i32);
             let mean = |beta: f64, power: i32| {
-                let sum: f64 = (0..=t)
-                    .map(|s| weight(beta, s) * gradients[s].powi(power))
-                    .sum();
+                let sum: f64 = (0..=t).map(|s| weight(beta, s) * gradients[s].powi(power)).sum();
                 let total: f64 = (0..=t).map(|s| weight(beta, s)).sum();
                 sum / total
             };

@@ -32,11 +32,7 @@ impl Shape {
 /// out and A from q (B·queries × D) and kv (B·keys × 2D, keys then values).
 /// A is stored with one row per (query row, head): B·queries·heads × keys.
 pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat<T>, shape: Shape) {
-    let Shape {
-        heads,
-        keys,
-        queries,
-    } = shape;
+    let Shape { heads, keys, queries } = shape;
     let width = q.cols();
     let head = width / heads;
     let scale = shape.scale::<T>(width);
@@ -78,19 +74,11 @@ pub fn backward<T: Real>(
     shape: Shape,
     fault: Fault,
 ) {
-    let Shape {
-        heads,
-        keys,
-        queries,
-    } = shape;
+    let Shape { heads, keys, queries } = shape;
     let width = q.cols();
     let head = width / heads;
     let missing_scale = fault == Fault::AttentionScaleMissing;
-    let scale = if missing_scale {
-        T::ONE
-    } else {
-        shape.scale::<T>(width)
-    };
+    let scale = if missing_scale { T::ONE } else { shape.scale::<T>(width) };
     let rank_one = fault != Fault::SoftmaxRankOneMissing;
     let values = fault != Fault::AttentionValueDropped;
     dq.set_rows(q.rows());
@@ -187,11 +175,7 @@ mod tests {
     fn equals_the_definition() {
         for (heads, keys, queries, head) in [(1, 1, 1, 1), (2, 3, 3, 5), (3, 4, 1, 2), (4, 9, 9, 8)]
         {
-            let shape = Shape {
-                heads,
-                keys,
-                queries,
-            };
+            let shape = Shape { heads, keys, queries };
             let q = random(2 * queries, heads * head, "q");
             let kv = random(2 * keys, 2 * heads * head, "kv");
             let (mut out, mut att) = (Mat::zeros(0, q.cols()), Mat::zeros(0, keys));
@@ -209,11 +193,7 @@ mod tests {
     /// Scores far beyond the range of exp must not overflow.
     #[test]
     fn huge_scores_are_harmless() {
-        let shape = Shape {
-            heads: 1,
-            keys: 2,
-            queries: 2,
-        };
+        let shape = Shape { heads: 1, keys: 2, queries: 2 };
         let q = Mat::<f32>::from_fn(2, 4, |i, _| 1e4 * (i as f32 - 0.5));
         let kv = Mat::<f32>::from_fn(2, 8, |i, _| 1e4 * (0.5 - i as f32));
         let (mut out, mut att) = (Mat::zeros(0, 4), Mat::zeros(0, 2));

@@ -38,7 +38,8 @@ impl<T: Real> Batch<T> {
     fn reserve(&mut self, rows: usize) -> usize {
         let shards = rows.div_ceil(self.shard_rows);
         while self.shards.len() < shards {
-            self.shards.push(self.encoder.workspace(self.shard_rows));
+            // A short batch gets a small workspace; it grows if a longer one comes.
+            self.shards.push(self.encoder.workspace(rows.min(self.shard_rows)));
         }
         shards
     }
@@ -55,14 +56,11 @@ impl<T: Real> Batch<T> {
         let (rows, per) = (x.rows(), self.shard_rows);
         let count = self.reserve(rows);
         let encoder = &self.encoder;
-        self.shards[..count]
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(k, ws)| {
-                let (from, to) = (k * per, rows.min((k + 1) * per));
-                let candidates = candidates.map(|c| c.slice_rows(from, to));
-                encoder.forward(ws, x.slice_rows(from, to), candidates, p, dropout, from);
-            });
+        self.shards[..count].par_iter_mut().enumerate().for_each(|(k, ws)| {
+            let (from, to) = (k * per, rows.min((k + 1) * per));
+            let candidates = candidates.map(|c| c.slice_rows(from, to));
+            encoder.forward(ws, x.slice_rows(from, to), candidates, p, dropout, from);
+        });
         phi.set_rows(rows);
         for (k, ws) in self.shards[..count].iter().enumerate() {
             for i in 0..ws.phi.rows() {
@@ -83,12 +81,11 @@ impl<T: Real> Batch<T> {
         let (rows, per) = (x.rows(), self.shard_rows);
         let count = self.reserve(rows);
         let encoder = &self.encoder;
-        self.lanes
-            .accumulate(dp, &mut self.shards[..count], |k, ws, grads| {
-                let (from, to) = (k * per, rows.min((k + 1) * per));
-                let candidates = candidates.map(|c| c.slice_rows(from, to));
-                let dphi = dphi.view().slice_rows(from, to);
-                encoder.backward(ws, None, grads, dphi, x.slice_rows(from, to), candidates, p);
-            });
+        self.lanes.accumulate(dp, &mut self.shards[..count], |k, ws, grads| {
+            let (from, to) = (k * per, rows.min((k + 1) * per));
+            let candidates = candidates.map(|c| c.slice_rows(from, to));
+            let dphi = dphi.view().slice_rows(from, to);
+            encoder.backward(ws, None, grads, dphi, x.slice_rows(from, to), candidates, p);
+        });
     }
 }

@@ -141,18 +141,10 @@ impl Block {
 
     /// Room for `instances` sequences.
     pub fn saved<T: Real>(&self, instances: usize) -> BlockSaved<T> {
-        let Shape {
-            heads,
-            keys,
-            queries,
-        } = self.shape;
+        let Shape { heads, keys, queries } = self.shape;
         let (width, ffn) = self.up.w.shape();
         let (all, carried) = (instances * keys, instances * queries);
-        let norm1_rows = if self.place == NormPlace::Pre {
-            all
-        } else {
-            carried
-        };
+        let norm1_rows = if self.place == NormPlace::Pre { all } else { carried };
         BlockSaved {
             norm1: NormSaved::new(norm1_rows, width),
             a: Mat::zeros(all, width),
@@ -188,13 +180,7 @@ impl Block {
         let step = self.step();
         let carried = inp.rows() / step;
         let pre = self.place == NormPlace::Pre;
-        for m in [
-            &mut saved.q,
-            &mut saved.h1,
-            &mut saved.hidden,
-            &mut saved.slope,
-            &mut *out,
-        ] {
+        for m in [&mut saved.q, &mut saved.h1, &mut saved.hidden, &mut saved.slope, &mut *out] {
             m.set_rows(carried);
         }
         saved.kv.set_rows(inp.rows());
@@ -204,22 +190,12 @@ impl Block {
             self.norm1.forward(&mut saved.a, &mut saved.norm1, inp, p);
         }
         let a = if pre { &saved.a } else { inp };
-        self.query
-            .forward(saved.q.view_mut(), a.view().every(step), p);
+        self.query.forward(saved.q.view_mut(), a.view().every(step), p);
         self.key_value.forward(saved.kv.view_mut(), a.view(), p);
-        attention::forward(
-            &mut saved.mixed,
-            &mut saved.att,
-            &saved.q,
-            &saved.kv,
-            self.shape,
-        );
+        attention::forward(&mut saved.mixed, &mut saved.att, &saved.q, &saved.kv, self.shape);
         let s1 = if pre { &mut saved.h1 } else { &mut *out };
         self.output.forward(s1.view_mut(), saved.mixed.view(), p);
-        apply(
-            s1,
-            in_use(&saved.masks, saved.dropping).map(|m| &m.attention),
-        );
+        apply(s1, in_use(&saved.masks, saved.dropping).map(|m| &m.attention));
         for i in 0..carried {
             add_assign(s1.row_mut(i), inp.row(i * step));
         }
@@ -228,17 +204,13 @@ impl Block {
         }
 
         if pre {
-            self.norm2
-                .forward(&mut saved.f, &mut saved.norm2, &saved.h1, p);
+            self.norm2.forward(&mut saved.f, &mut saved.norm2, &saved.h1, p);
         }
         let f = if pre { &saved.f } else { &saved.h1 };
         self.up.forward(saved.slope.view_mut(), f.view(), p);
         let (hidden, slope) = (saved.hidden.as_mut_slice(), saved.slope.as_mut_slice());
         self.activation.forward(hidden, slope, fault);
-        apply(
-            &mut saved.hidden,
-            in_use(&saved.masks, saved.dropping).map(|m| &m.hidden),
-        );
+        apply(&mut saved.hidden, in_use(&saved.masks, saved.dropping).map(|m| &m.hidden));
         saved.f.set_rows(carried);
         let s2 = if pre { &mut *out } else { &mut saved.f };
         self.down.forward(s2.view_mut(), saved.hidden.view(), p);
@@ -267,13 +239,7 @@ impl Block {
         let masks = in_use(&saved.masks, saved.dropping);
         let undo = |d: &mut Mat<T>, mask| apply_backward(d, mask, fault);
         let w = scratch;
-        for m in [
-            &mut w.ds,
-            &mut w.dbranch,
-            &mut w.df,
-            &mut w.dhidden,
-            &mut w.dmixed,
-        ] {
+        for m in [&mut w.ds, &mut w.dbranch, &mut w.df, &mut w.dhidden, &mut w.dmixed] {
             m.set_rows(dout.rows());
         }
 
@@ -281,24 +247,20 @@ impl Block {
         if pre {
             w.ds.as_mut_slice().copy_from_slice(dout.as_slice());
         } else {
-            self.norm2
-                .backward(&mut w.ds, dp, dout.view(), p, &saved.norm2, fault);
+            self.norm2.backward(&mut w.ds, dp, dout.view(), p, &saved.norm2, fault);
         }
         w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
         undo(&mut w.dbranch, masks.map(|m| &m.output));
         let dhidden = Some((Acc::Set, w.dhidden.view_mut()));
-        self.down
-            .backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p, fault);
+        self.down.backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p, fault);
         undo(&mut w.dhidden, masks.map(|m| &m.hidden));
         Activation::backward(w.dhidden.as_mut_slice(), saved.slope.as_slice());
         // f = LN2(h1) (pre) or h1 (post)
         let f = if pre { &saved.f } else { &saved.h1 };
         let df = Some((Acc::Set, w.df.view_mut()));
-        self.up
-            .backward(df, dp, w.dhidden.view(), f.view(), p, fault);
+        self.up.backward(df, dp, w.dhidden.view(), f.view(), p, fault);
         if pre {
-            self.norm2
-                .backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2, fault);
+            self.norm2.backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2, fault);
         } else {
             w.dbranch.as_mut_slice().copy_from_slice(w.df.as_slice());
         }
@@ -310,30 +272,23 @@ impl Block {
         if pre {
             w.ds.as_mut_slice().copy_from_slice(w.dbranch.as_slice());
         } else {
-            self.norm1
-                .backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1, fault);
+            self.norm1.backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1, fault);
             w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
         }
         undo(&mut w.dbranch, masks.map(|m| &m.attention));
         let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
-        self.output
-            .backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p, fault);
+        self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p, fault);
         let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
-        attention::backward(
-            &mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape, fault,
-        );
+        attention::backward(&mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape, fault);
         let a = if pre { &saved.a } else { inp };
         w.da.set_rows(inp.rows());
         let da = Some((Acc::Set, w.da.view_mut()));
-        self.key_value
-            .backward(da, dp, w.dkv.view(), a.view(), p, fault);
+        self.key_value.backward(da, dp, w.dkv.view(), a.view(), p, fault);
         let add = fault != Fault::QueryGradientDropped;
         let da = add.then(|| (Acc::Add, w.da.view_mut().every(step)));
-        self.query
-            .backward(da, dp, w.dq.view(), a.view().every(step), p, fault);
+        self.query.backward(da, dp, w.dq.view(), a.view().every(step), p, fault);
         if pre {
-            self.norm1
-                .backward(dinp, dp, w.da.view(), p, &saved.norm1, fault);
+            self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1, fault);
         } else {
             dinp.set_rows(inp.rows());
             dinp.as_mut_slice().copy_from_slice(w.da.as_slice());
@@ -370,11 +325,7 @@ impl<T: Real> BlockSaved<T> {
     /// The three dropout masks of the last forward pass, by site name.
     pub fn masks(&self) -> Option<[(&'static str, &Mat<T>); 3]> {
         let m = in_use(&self.masks, self.dropping)?;
-        Some([
-            ("attention", &m.attention),
-            ("hidden", &m.hidden),
-            ("output", &m.output),
-        ])
+        Some([("attention", &m.attention), ("hidden", &m.hidden), ("output", &m.output)])
     }
 }
 

@@ -46,10 +46,7 @@ mod tests {
             dropout.mask_row(&mut mask, 1, row);
             dropped += mask.iter().filter(|&&m| m == 0.0).count();
             total += mask.iter().sum::<f64>();
-            assert!(
-                mask.iter()
-                    .all(|&m| m == 0.0 || (m - 1.0 / 0.7).abs() < 1e-4)
-            );
+            assert!(mask.iter().all(|&m| m == 0.0 || (m - 1.0 / 0.7).abs() < 1e-4));
         }
         assert!((dropped as f64 / 100_100.0 - 0.3).abs() < 0.01);
         assert!((total / 100_100.0 - 1.0).abs() < 0.01);

@@ -78,9 +78,7 @@ impl EncoderConfig {
         ];
         for (name, value) in positive {
             if value == 0 {
-                return Err(Error::config(format!(
-                    "encoder: {name} is 0, expected at least 1"
-                )));
+                return Err(Error::config(format!("encoder: {name} is 0, expected at least 1")));
             }
         }
         if !self.width.is_multiple_of(self.heads) {
@@ -150,15 +148,7 @@ impl Encoder {
     /// Lays out all parameters.
     pub fn new(layout: &mut Layout, config: EncoderConfig) -> Result<Self> {
         config.check()?;
-        let EncoderConfig {
-            width,
-            ffn,
-            heads,
-            layers,
-            norm,
-            activation,
-            ..
-        } = config;
+        let EncoderConfig { width, ffn, heads, layers, norm, activation, .. } = config;
         let labels = config.candidate_token.then_some(config.labels);
         let tokens = Tokens::new(layout, config.features, config.groups, labels, width);
         let keys = tokens.count();
@@ -166,24 +156,14 @@ impl Encoder {
             .map(|l| {
                 let last = l + 1 == layers && config.cls_only;
                 let queries = if last { 1 } else { keys };
-                let shape = Shape {
-                    heads,
-                    keys,
-                    queries,
-                };
+                let shape = Shape { heads, keys, queries };
                 let name = format!("block{l}");
                 Block::new(layout, &name, (width, ffn), shape, norm, activation)
             })
             .collect();
         let last_norm =
             (norm == NormPlace::Pre).then(|| LayerNorm::new(layout, "last_norm", width));
-        Ok(Encoder {
-            config,
-            tokens,
-            blocks,
-            last_norm,
-            fault: Fault::None,
-        })
+        Ok(Encoder { config, tokens, blocks, last_norm, fault: Fault::None })
     }
 
     /// Sizes and variants.
@@ -195,11 +175,7 @@ impl Encoder {
     pub fn workspace<T: Real>(&self, instances: usize) -> Workspace<T> {
         let width = self.config.width;
         let rows = instances * self.tokens.count();
-        let last = if self.config.cls_only {
-            instances
-        } else {
-            rows
-        };
+        let last = if self.config.cls_only { instances } else { rows };
         let mut h = vec![Mat::zeros(rows, width); self.blocks.len()];
         h.push(Mat::zeros(last, width));
         Workspace {
@@ -275,8 +251,7 @@ impl Encoder {
         p: &[T],
     ) {
         self.backward_tokens(ws, dp, dphi, p);
-        self.tokens
-            .backward(dx, dp, ws.dh[0].view(), x, candidates, p, self.fault);
+        self.tokens.backward(dx, dp, ws.dh[0].view(), x, candidates, p, self.fault);
     }
 
     /// The same down to the tokens, whose gradient is then `ws.dtokens()`.
@@ -313,11 +288,7 @@ impl Encoder {
 
     /// Rows of the last block's output for each instance.
     fn rows_per_instance(&self) -> usize {
-        if self.config.cls_only {
-            1
-        } else {
-            self.tokens.count()
-        }
+        if self.config.cls_only { 1 } else { self.tokens.count() }
     }
 }
 

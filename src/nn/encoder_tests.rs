@@ -51,26 +51,14 @@ fn run(config: EncoderConfig, rows: usize, dropout: Option<Dropout>) -> Run {
     let mut dp = vec![0.0; layout.len()];
     let mut dx = Mat::zeros(rows, config.features);
     let phi = ws.phi.clone();
-    encoder.backward(
-        &mut ws,
-        Some(dx.view_mut()),
-        &mut dp,
-        dphi.view(),
-        x.view(),
-        c,
-        &p,
-    );
+    encoder.backward(&mut ws, Some(dx.view_mut()), &mut dp, dphi.view(), x.view(), c, &p);
     Run { phi, dp, dx }
 }
 
 fn problem(config: &EncoderConfig, rows: usize) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
     let mut r = Streams::new(2).stream("problem");
     let mut random = |cols| Mat::from_fn(rows, cols, |_, _| r.normal());
-    (
-        random(config.features),
-        random(config.labels),
-        random(config.width),
-    )
+    (random(config.features), random(config.labels), random(config.width))
 }
 
 fn close(a: &[f64], b: &[f64], what: &str) {
@@ -83,10 +71,7 @@ fn close(a: &[f64], b: &[f64], what: &str) {
 #[test]
 fn the_cls_only_layer_equals_the_full_one() {
     for config in variants() {
-        let full = EncoderConfig {
-            cls_only: false,
-            ..config
-        };
+        let full = EncoderConfig { cls_only: false, ..config };
         let (fast, slow) = (run(config, 4, None), run(full, 4, None));
         assert_eq!(fast.phi, slow.phi, "{config:?}");
         close(&fast.dp, &slow.dp, "dp");
@@ -127,23 +112,13 @@ fn dropout_changes_the_output_and_can_be_switched_off_again() {
     let off = run(config, 4, None);
     let on = run(config, 4, Some(Dropout { rate: 0.5, key: 1 }));
     assert_ne!(off.phi, on.phi);
-    assert_eq!(
-        run(config, 4, Some(Dropout { rate: 0.0, key: 1 })).phi,
-        off.phi
-    );
+    assert_eq!(run(config, 4, Some(Dropout { rate: 0.0, key: 1 })).phi, off.phi);
     let mut layout = Layout::default();
     let encoder = Encoder::new(&mut layout, config).unwrap();
     let p: Vec<f64> = init(&layout, &Streams::new(1));
     let (x, ..) = problem(&config, 4);
     let mut ws = encoder.workspace(4);
-    encoder.forward(
-        &mut ws,
-        x.view(),
-        None,
-        &p,
-        Some(Dropout { rate: 0.5, key: 1 }),
-        0,
-    );
+    encoder.forward(&mut ws, x.view(), None, &p, Some(Dropout { rate: 0.5, key: 1 }), 0);
     assert!(ws.blocks()[0].masks().is_some());
     encoder.forward(&mut ws, x.view(), None, &p, None, 0);
     assert_eq!(ws.phi, off.phi);
@@ -152,10 +127,7 @@ fn dropout_changes_the_output_and_can_be_switched_off_again() {
 
 #[test]
 fn a_batch_of_one_and_one_feature() {
-    let config = EncoderConfig {
-        features: 1,
-        ..small(NormPlace::Pre, Activation::Gelu, 1, false)
-    };
+    let config = EncoderConfig { features: 1, ..small(NormPlace::Pre, Activation::Gelu, 1, false) };
     let result = run(config, 1, None);
     assert!(crate::num::all_finite(&result.dp) && crate::num::all_finite(result.phi.as_slice()));
 }
@@ -165,27 +137,12 @@ fn impossible_sizes_are_refused() {
     let base = EncoderConfig::paper(5, 3);
     let message = |config: EncoderConfig| {
         let mut layout = Layout::default();
-        Encoder::new(&mut layout, config)
-            .unwrap_err()
-            .message()
-            .to_owned()
+        Encoder::new(&mut layout, config).unwrap_err().message().to_owned()
     };
     for (config, text) in [
-        (
-            EncoderConfig {
-                features: 0,
-                ..base
-            },
-            "encoder: features is 0, expected at least 1",
-        ),
-        (
-            EncoderConfig { labels: 0, ..base },
-            "encoder: labels is 0, expected at least 1",
-        ),
-        (
-            EncoderConfig { heads: 3, ..base },
-            "encoder: width 128 is not a multiple of heads 3",
-        ),
+        (EncoderConfig { features: 0, ..base }, "encoder: features is 0, expected at least 1"),
+        (EncoderConfig { labels: 0, ..base }, "encoder: labels is 0, expected at least 1"),
+        (EncoderConfig { heads: 3, ..base }, "encoder: width 128 is not a multiple of heads 3"),
         (
             EncoderConfig { groups: 6, ..base },
             "encoder: groups is 6, expected 1 to 5 (the number of features)",
@@ -202,10 +159,7 @@ fn impossible_sizes_are_refused() {
 #[test]
 fn feature_groups_tile_the_columns() {
     for (features, groups) in [(5, 3), (7, 7), (100, 8), (4, 1)] {
-        let config = EncoderConfig {
-            groups,
-            ..EncoderConfig::paper(features, 2)
-        };
+        let config = EncoderConfig { groups, ..EncoderConfig::paper(features, 2) };
         let mut layout = Layout::default();
         let tokens = Encoder::new(&mut layout, config).unwrap().tokens;
         let mut next = 0;

@@ -15,9 +15,7 @@ pub fn init<T: Real>(layout: &Layout, streams: &Streams) -> Vec<T> {
         let (rows, cols) = param.shape();
         let mut rng = streams.stream(name);
         let last = name.rsplit('.').next().unwrap_or(name);
-        let attention = ["query", "key_value", "output"]
-            .iter()
-            .any(|a| name.contains(a));
+        let attention = ["query", "key_value", "output"].iter().any(|a| name.contains(a));
         let projection = attention && !name.contains("output");
         let bound = match last {
             "gain" => {
@@ -35,9 +33,7 @@ pub fn init<T: Real>(layout: &Layout, streams: &Streams) -> Vec<T> {
             "w" => 1.0 / (rows as f64).sqrt(),
             _ => 1.0 / (fan_in(layout, name, cols) as f64).sqrt(),
         };
-        param
-            .slice_mut(&mut arena)
-            .fill_with(|| T::from_f64(rng.range(-bound, bound)));
+        param.slice_mut(&mut arena).fill_with(|| T::from_f64(rng.range(-bound, bound)));
     }
     arena
 }
@@ -57,10 +53,7 @@ mod tests {
     #[test]
     fn bounds_and_exceptions() {
         let mut layout = Layout::default();
-        let config = EncoderConfig {
-            candidate_token: true,
-            ..EncoderConfig::paper(50, 7)
-        };
+        let config = EncoderConfig { candidate_token: true, ..EncoderConfig::paper(50, 7) };
         Encoder::new(&mut layout, config).unwrap();
         let arena: Vec<f32> = init(&layout, &Streams::new(0));
         let largest = |name: &str| {
@@ -68,10 +61,7 @@ mod tests {
             p.slice(&arena).iter().fold(0.0f32, |m, v| m.max(v.abs()))
         };
         let near = |got: f32, bound: f64| {
-            assert!(
-                f64::from(got) <= bound && f64::from(got) > 0.9 * bound,
-                "{got} {bound}"
-            );
+            assert!(f64::from(got) <= bound && f64::from(got) > 0.9 * bound, "{got} {bound}");
         };
         near(largest("block0.query.w"), (6.0f64 / 512.0).sqrt());
         near(largest("block1.key_value.w"), (6.0f64 / 512.0).sqrt());
@@ -84,14 +74,7 @@ mod tests {
         for zero in ["block0.query.b", "block0.output.b", "block0.norm1.shift"] {
             assert_eq!(largest(zero), 0.0, "{zero}");
         }
-        assert!(
-            layout
-                .find("last_norm.gain")
-                .unwrap()
-                .slice(&arena)
-                .iter()
-                .all(|&g| g == 1.0)
-        );
+        assert!(layout.find("last_norm.gain").unwrap().slice(&arena).iter().all(|&g| g == 1.0));
         assert!(largest("tokens.cls") > 0.02 && largest("tokens.cls") < 0.1);
     }
 
@@ -99,10 +82,7 @@ mod tests {
     fn a_new_layer_moves_no_old_weight() {
         let arena = |layers| {
             let mut layout = Layout::default();
-            let config = EncoderConfig {
-                layers,
-                ..EncoderConfig::paper(9, 3)
-            };
+            let config = EncoderConfig { layers, ..EncoderConfig::paper(9, 3) };
             Encoder::new(&mut layout, config).unwrap();
             let arena: Vec<f64> = init(&layout, &Streams::new(4));
             let p = layout.find("block0.up.w").unwrap();

@@ -41,10 +41,7 @@ pub struct Lanes<T> {
 impl<T: Real> Lanes<T> {
     /// For gradients of `len` parameters.
     pub fn new(len: usize) -> Self {
-        Lanes {
-            buffers: Vec::new(),
-            len,
-        }
+        Lanes { buffers: Vec::new(), len }
     }
 
     /// dp[..len] += Σ over the shards of what `backward(k, shard, grads)` adds to `grads`.
@@ -102,9 +99,6 @@ mod tests {
             assert_eq!(dp[70_000], 0.5, "nothing beyond the lanes' length");
             assert!(lane_count(shards) <= MAX_LANES);
         }
-        assert_eq!(
-            (shard_rows(2), shard_rows(64), shard_rows(1000)),
-            (32, 1, 1)
-        );
+        assert_eq!((shard_rows(2), shard_rows(64), shard_rows(1000)), (32, 1, 1));
     }
 }

@@ -31,10 +31,7 @@ pub struct NormSaved<T> {
 impl<T: Real> NormSaved<T> {
     /// Room for `rows` rows of `width`.
     pub fn new(rows: usize, width: usize) -> Self {
-        NormSaved {
-            xhat: Mat::zeros(rows, width),
-            rstd: vec![T::ZERO; rows],
-        }
+        NormSaved { xhat: Mat::zeros(rows, width), rstd: vec![T::ZERO; rows] }
     }
 }
 

@@ -9,11 +9,7 @@ use crate::num::{Real, vectorize};
 /// Returns Σ weight·BCE(u, z) and adds its gradient to `du`.
 pub fn bce<T: Real>(du: &mut [T], u: &[T], z: &[T], weight: T, fault: Fault) -> T {
     assert!(du.len() == u.len() && z.len() == u.len());
-    let seen = if fault == Fault::BceTargetIgnored {
-        T::ZERO
-    } else {
-        T::ONE
-    };
+    let seen = if fault == Fault::BceTargetIgnored { T::ZERO } else { T::ONE };
     let mut total = T::ZERO;
     vectorize(
         #[inline(always)]
@@ -54,12 +50,9 @@ mod tests {
 
     #[test]
     fn saturated_logits_stay_finite_and_exact() {
-        for (u, z, want) in [
-            (1e4f32, 1.0, 0.0),
-            (-1e4, 0.0, 0.0),
-            (1e4, 0.0, 1e4),
-            (-1e4, 1.0, 1e4),
-        ] {
+        for (u, z, want) in
+            [(1e4f32, 1.0, 0.0), (-1e4, 0.0, 0.0), (1e4, 0.0, 1e4), (-1e4, 1.0, 1e4)]
+        {
             assert_eq!(bce_value(u, z), want);
         }
         assert!(bce_value(60.0f64, 1.0) > 0.0, "no cancellation");

@@ -62,11 +62,7 @@ impl Layout {
     pub fn add(&mut self, name: impl Into<String>, rows: usize, cols: usize) -> Param {
         let name = name.into();
         assert!(self.find(&name).is_none(), "parameter {name} exists");
-        let param = Param {
-            start: self.len,
-            rows,
-            cols,
-        };
+        let param = Param { start: self.len, rows, cols };
         self.len += rows * cols;
         self.entries.push((name, param));
         param

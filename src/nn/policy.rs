@@ -46,11 +46,7 @@ pub fn bernoulli_entropy<T: Real>(
     fault: Fault,
 ) -> T {
     assert!(ds.len() == s.len() && open.len() == s.len());
-    let sign = if fault == Fault::EntropySign {
-        -T::ONE
-    } else {
-        T::ONE
-    };
+    let sign = if fault == Fault::EntropySign { -T::ONE } else { T::ONE };
     let mut total = T::ZERO;
     for j in 0..s.len() {
         if open[j] {
@@ -81,11 +77,7 @@ impl<T: Real> Categorical<'_, T> {
         let inverse = T::ONE / self.temperature;
         let stale = fault == Fault::CategoricalMaskStale;
         for (j, p) in probs.iter_mut().enumerate() {
-            *p = if self.open[j] || stale {
-                self.scores[j] * inverse
-            } else {
-                T::NEG_INFINITY
-            };
+            *p = if self.open[j] || stale { self.scores[j] * inverse } else { T::NEG_INFINITY };
         }
         let norm = log_sum_exp(probs);
         for p in probs.iter_mut() {
@@ -121,11 +113,7 @@ impl<T: Real> Categorical<'_, T> {
                 entropy -= probs[j] * log_p(j);
             }
         }
-        let sign = if fault == Fault::EntropySign {
-            -T::ONE
-        } else {
-            T::ONE
-        };
+        let sign = if fault == Fault::EntropySign { -T::ONE } else { T::ONE };
         let factor = sign * weight / self.backward_temperature(fault);
         for j in 0..probs.len() {
             if self.open[j] {
@@ -173,30 +161,17 @@ mod tests {
     fn an_empty_candidate_set_is_worth_nothing() {
         let mut ds = [0.0; 2];
         let none = [false; 2];
-        let value = bernoulli_log_prob(
-            &mut ds,
-            &[1.0, 2.0],
-            &[0.0; 2],
-            &none,
-            &[1.0; 2],
-            Fault::None,
-        );
+        let value =
+            bernoulli_log_prob(&mut ds, &[1.0, 2.0], &[0.0; 2], &none, &[1.0; 2], Fault::None);
         assert_eq!((value, ds), (0.0, [0.0; 2]));
-        assert_eq!(
-            bernoulli_entropy(&mut ds, &[1.0, 2.0], &none, 1.0, Fault::None),
-            0.0
-        );
+        assert_eq!(bernoulli_entropy(&mut ds, &[1.0, 2.0], &none, 1.0, Fault::None), 0.0);
     }
 
     #[test]
     fn categorical_by_hand() {
         let scores = [1.0, 5.0, -0.5, 0.25];
         let open = [true, false, true, true];
-        let c = Categorical {
-            scores: &scores,
-            open: &open,
-            temperature: 2.0,
-        };
+        let c = Categorical { scores: &scores, open: &open, temperature: 2.0 };
         let mut probs = [0.0; 4];
         c.probabilities(&mut probs, Fault::None);
         let e: Vec<f64> = [0.5, -0.25, 0.125].iter().map(|&v| libm::exp(v)).collect();
@@ -218,11 +193,7 @@ mod tests {
 
     #[test]
     fn the_last_open_feature_is_certain() {
-        let c = Categorical {
-            scores: &[1e30f32, -7.0],
-            open: &[false, true],
-            temperature: 1.0,
-        };
+        let c = Categorical { scores: &[1e30f32, -7.0], open: &[false, true], temperature: 1.0 };
         let (mut ds, mut probs) = ([0.0; 2], [0.0; 2]);
         assert_eq!(c.log_prob(&mut ds, &mut probs, 1, 1.0, Fault::None), 0.0);
         assert_eq!((probs, ds), ([0.0, 1.0], [0.0, 0.0]));
@@ -232,11 +203,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "feature 0 was selected before")]
     fn a_closed_feature_cannot_be_an_action() {
-        let c = Categorical {
-            scores: &[0.0, 0.0],
-            open: &[false, true],
-            temperature: 1.0,
-        };
+        let c = Categorical { scores: &[0.0, 0.0], open: &[false, true], temperature: 1.0 };
         c.log_prob(&mut [0.0; 2], &mut [0.0; 2], 0, 1.0, Fault::None);
     }
 }

@@ -55,9 +55,7 @@ impl Tokens {
 
     /// The group of feature a.
     pub fn group_of(&self, a: usize) -> usize {
-        (0..self.groups)
-            .find(|&f| self.columns(f).contains(&a))
-            .expect("a < d")
+        (0..self.groups).find(|&f| self.columns(f).contains(&a)).expect("a < d")
     }
 
     /// out (B·S × D) from x (B × d) and the candidates (B × L).
@@ -114,12 +112,7 @@ impl Tokens {
             let columns = self.columns(f);
             let token = self.group_token(dout, f, fault);
             let dw = self.w.view_mut(dp).slice_rows(columns.start, columns.end);
-            gemm(
-                Acc::Add,
-                dw,
-                x.columns(columns.start, columns.end).t(),
-                token,
-            );
+            gemm(Acc::Add, dw, x.columns(columns.start, columns.end).t(), token);
             if let Some(dx) = &mut dx {
                 let w = self.w.view(p).slice_rows(columns.start, columns.end);
                 let target = dx.reborrow().columns(columns.start, columns.end);
@@ -153,11 +146,7 @@ impl Tokens {
     /// The rows of group f's token.
     fn group_token<'a, T: Real>(&self, dout: View<'a, T>, f: usize, fault: Fault) -> View<'a, T> {
         let shifted = fault == Fault::TokenGroupShifted;
-        let at = if shifted {
-            (2 + f) % self.count()
-        } else {
-            1 + f
-        };
+        let at = if shifted { (2 + f) % self.count() } else { 1 + f };
         dout.skip_rows(at).every(self.count())
     }
 }

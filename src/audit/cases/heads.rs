@@ -50,67 +50,38 @@ fn bce(kind: &str, target: fn(usize) -> f64) -> Case {
 fn laplacian() -> Case {
     let x = Vars::new("laplacian/features").constant(9, 3);
     let graph = Graph::new(&x, 3).expect("finite");
-    on_logits(
-        "laplacian",
-        "9 instances, 4 labels, k = 3",
-        9,
-        4,
-        move |du, u, fault| graph.penalty(du, u, 0.1, fault),
-    )
+    on_logits("laplacian", "9 instances, 4 labels, k = 3", 9, 4, move |du, u, fault| {
+        graph.penalty(du, u, 0.1, fault)
+    })
 }
 
 fn bernoulli() -> Case {
     let weight = [0.7, 2.0, -1.3, 0.4, 1.0, -0.2];
-    on_logits(
-        "policy/bernoulli",
-        "2×6, 4 candidates",
-        2,
-        6,
-        move |ds, s, fault| {
-            let z = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-            let row = |i: usize, ds: &mut [f64]| {
-                bernoulli_log_prob(ds, s.row(i), &z, &OPEN, &weight, fault)
-            };
-            row(0, ds.row_mut(0)) + row(1, ds.row_mut(1))
-        },
-    )
+    on_logits("policy/bernoulli", "2×6, 4 candidates", 2, 6, move |ds, s, fault| {
+        let z = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+        let row =
+            |i: usize, ds: &mut [f64]| bernoulli_log_prob(ds, s.row(i), &z, &OPEN, &weight, fault);
+        row(0, ds.row_mut(0)) + row(1, ds.row_mut(1))
+    })
 }
 
 fn entropy_of_bernoulli() -> Case {
-    on_logits(
-        "policy/bernoulli-entropy",
-        "1×6, 4 candidates",
-        1,
-        6,
-        |ds, s, fault| bernoulli_entropy(ds.row_mut(0), s.row(0), &OPEN, 0.8, fault),
-    )
+    on_logits("policy/bernoulli-entropy", "1×6, 4 candidates", 1, 6, |ds, s, fault| {
+        bernoulli_entropy(ds.row_mut(0), s.row(0), &OPEN, 0.8, fault)
+    })
 }
 
 fn categorical(kind: &str, temperature: f64) -> Case {
     let name = format!("policy/categorical-{kind}");
     on_logits(&name, "1×6, 4 open", 1, 6, move |ds, s, fault| {
-        let policy = Categorical {
-            scores: s.row(0),
-            open: &OPEN,
-            temperature,
-        };
+        let policy = Categorical { scores: s.row(0), open: &OPEN, temperature };
         policy.log_prob(ds.row_mut(0), &mut [0.0; 6], 3, -1.7, fault)
     })
 }
 
 fn entropy_of_categorical() -> Case {
-    on_logits(
-        "policy/categorical-entropy",
-        "1×6, 4 open",
-        1,
-        6,
-        |ds, s, fault| {
-            let policy = Categorical {
-                scores: s.row(0),
-                open: &OPEN,
-                temperature: 0.6,
-            };
-            policy.entropy(ds.row_mut(0), &mut [0.0; 6], 1.3, fault)
-        },
-    )
+    on_logits("policy/categorical-entropy", "1×6, 4 open", 1, 6, |ds, s, fault| {
+        let policy = Categorical { scores: s.row(0), open: &OPEN, temperature: 0.6 };
+        policy.entropy(ds.row_mut(0), &mut [0.0; 6], 1.3, fault)
+    })
 }

@@ -17,15 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(layernorm(n, d));
     }
     for (instances, keys, queries) in [(2, 3, 3), (3, 4, 1), (2, 1, 1)] {
-        cases.push(attention(
-            instances,
-            Shape {
-                heads: 2,
-                keys,
-                queries,
-            },
-            3,
-        ));
+        cases.push(attention(instances, Shape { heads: 2, keys, queries }, 3));
     }
     cases.push(activation("gelu", Activation::Gelu));
     cases.push(activation("relu", Activation::Relu));
@@ -44,29 +36,25 @@ fn linear(n: usize, i: usize, o: usize) -> Case {
     let p = v.arena(&layout, false);
     let inputs = [v.normal("inp1", n, i), v.normal("inp2", n, i)];
     let douts = [v.constant(n, o), v.constant(n, o)];
-    v.case(
-        &name,
-        format!("two inputs {n}×{i}, W {i}×{o}"),
-        move |z, gradient| {
-            let mut total = 0.0;
-            let xs: Vec<_> = inputs.iter().map(|r| mat(z, r, i)).collect();
-            for (x, dout) in xs.iter().zip(&douts) {
-                let mut out = Mat::zeros(n, o);
-                layer.forward(out.view_mut(), x.view(), &z[p.clone()]);
-                total += inner(&out, dout);
+    v.case(&name, format!("two inputs {n}×{i}, W {i}×{o}"), move |z, gradient| {
+        let mut total = 0.0;
+        let xs: Vec<_> = inputs.iter().map(|r| mat(z, r, i)).collect();
+        for (x, dout) in xs.iter().zip(&douts) {
+            let mut out = Mat::zeros(n, o);
+            layer.forward(out.view_mut(), x.view(), &z[p.clone()]);
+            total += inner(&out, dout);
+        }
+        if let Some((dz, fault)) = gradient {
+            for k in 0..2 {
+                let mut dx = Mat::zeros(n, i);
+                let target = Some((Acc::Set, dx.view_mut()));
+                let (dp, p) = (&mut dz[p.clone()], &z[p.clone()]);
+                layer.backward(target, dp, douts[k].view(), xs[k].view(), p, fault);
+                add(dz, &inputs[k], &dx);
             }
-            if let Some((dz, fault)) = gradient {
-                for k in 0..2 {
-                    let mut dx = Mat::zeros(n, i);
-                    let target = Some((Acc::Set, dx.view_mut()));
-                    let (dp, p) = (&mut dz[p.clone()], &z[p.clone()]);
-                    layer.backward(target, dp, douts[k].view(), xs[k].view(), p, fault);
-                    add(dz, &inputs[k], &dx);
-                }
-            }
-            total
-        },
-    )
+        }
+        total
+    })
 }
 
 fn layernorm(n: usize, d: usize) -> Case {
@@ -77,33 +65,25 @@ fn layernorm(n: usize, d: usize) -> Case {
     let p = v.arena(&layout, false);
     let inputs = [v.normal("inp1", n, d), v.normal("inp2", n, d)];
     let douts = [v.constant(n, d), v.constant(n, d)];
-    v.case(
-        &name,
-        format!("two inputs {n}×{d}"),
-        move |z, mut gradient| {
-            let mut total = 0.0;
-            for k in 0..2 {
-                let (mut out, mut saved) = (Mat::zeros(n, d), NormSaved::new(n, d));
-                layer.forward(&mut out, &mut saved, &mat(z, &inputs[k], d), &z[p.clone()]);
-                total += inner(&out, &douts[k]);
-                if let Some((dz, fault)) = &mut gradient {
-                    let mut dx = Mat::zeros(n, d);
-                    let (dp, p) = (&mut dz[p.clone()], &z[p.clone()]);
-                    layer.backward(&mut dx, dp, douts[k].view(), p, &saved, *fault);
-                    add(dz, &inputs[k], &dx);
-                }
+    v.case(&name, format!("two inputs {n}×{d}"), move |z, mut gradient| {
+        let mut total = 0.0;
+        for k in 0..2 {
+            let (mut out, mut saved) = (Mat::zeros(n, d), NormSaved::new(n, d));
+            layer.forward(&mut out, &mut saved, &mat(z, &inputs[k], d), &z[p.clone()]);
+            total += inner(&out, &douts[k]);
+            if let Some((dz, fault)) = &mut gradient {
+                let mut dx = Mat::zeros(n, d);
+                let (dp, p) = (&mut dz[p.clone()], &z[p.clone()]);
+                layer.backward(&mut dx, dp, douts[k].view(), p, &saved, *fault);
+                add(dz, &inputs[k], &dx);
             }
-            total
-        },
-    )
+        }
+        total
+    })
 }
 
 fn attention(instances: usize, shape: Shape, head: usize) -> Case {
-    let Shape {
-        heads,
-        keys,
-        queries,
-    } = shape;
+    let Shape { heads, keys, queries } = shape;
     let name = format!("attention/{keys}-keys-{queries}-queries");
     let width = heads * head;
     let mut v = Vars::new(&name);
@@ -166,33 +146,26 @@ fn dropout() -> Case {
     for i in 0..3 {
         Dropout { rate: 0.4, key: 11 }.mask_row(mask.row_mut(i), 0, i);
     }
-    let case = v.case(
-        name,
-        "3×9, rate 0.4, fixed mask".into(),
-        move |z, gradient| {
-            let mut out = mat(z, &x, 9);
-            // Squared, so that the gradient depends on the input as well.
-            mul_assign(out.as_mut_slice(), mask.as_slice());
-            let squared = Mat::from_fn(3, 9, |i, j| out[(i, j)] * out[(i, j)]);
-            if let Some((dz, fault)) = gradient {
-                let mut dx = Mat::from_fn(3, 9, |i, j| 2.0 * dout[(i, j)] * out[(i, j)]);
-                for i in 0..3 {
-                    let stale = fault == Fault::DropoutMaskStale;
-                    mul_assign(dx.row_mut(i), mask.row(if stale { 2 - i } else { i }));
-                }
-                add(dz, &x, &dx);
+    let case = v.case(name, "3×9, rate 0.4, fixed mask".into(), move |z, gradient| {
+        let mut out = mat(z, &x, 9);
+        // Squared, so that the gradient depends on the input as well.
+        mul_assign(out.as_mut_slice(), mask.as_slice());
+        let squared = Mat::from_fn(3, 9, |i, j| out[(i, j)] * out[(i, j)]);
+        if let Some((dz, fault)) = gradient {
+            let mut dx = Mat::from_fn(3, 9, |i, j| 2.0 * dout[(i, j)] * out[(i, j)]);
+            for i in 0..3 {
+                let stale = fault == Fault::DropoutMaskStale;
+                mul_assign(dx.row_mut(i), mask.row(if stale { 2 - i } else { i }));
             }
-            inner(&squared, &dout)
-        },
-    );
+            add(dz, &x, &dx);
+        }
+        inner(&squared, &dout)
+    });
     case
 }
 
 fn tokens(groups: usize, token: bool) -> Case {
-    let name = format!(
-        "tokens/{groups}-groups{}",
-        if token { "-candidates" } else { "" }
-    );
+    let name = format!("tokens/{groups}-groups{}", if token { "-candidates" } else { "" });
     let (rows, d, labels, width) = (3, 7, 4, 5);
     let mut v = Vars::new(&name);
     let mut layout = Layout::default();

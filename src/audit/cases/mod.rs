@@ -135,11 +135,7 @@ fn add(dz: &mut [f64], range: &Range<usize>, values: &Mat<f64>) {
 
 /// Σ a ∘ b: the fake loss that makes a layer with many outputs a scalar function.
 fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    a.as_slice()
-        .iter()
-        .zip(b.as_slice())
-        .map(|(x, y)| x * y)
-        .sum()
+    a.as_slice().iter().zip(b.as_slice()).map(|(x, y)| x * y).sum()
 }
 
 #[cfg(test)]

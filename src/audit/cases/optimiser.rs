@@ -9,13 +9,7 @@ const STEPS: usize = 7;
 pub(super) fn cases() -> Vec<Case> {
     vec![
         case("adam", AdamConfig::new(0.03)),
-        case(
-            "adamw",
-            AdamConfig {
-                decay: 0.2,
-                ..AdamConfig::new(0.03)
-            },
-        ),
+        case("adamw", AdamConfig { decay: 0.2, ..AdamConfig::new(0.03) }),
     ]
 }
 
@@ -24,9 +18,8 @@ fn case(kind: &str, config: AdamConfig) -> Case {
     let mut v = Vars::new(&name);
     let p = v.normal("parameters", 1, 9);
     let start = v.start[p].to_vec();
-    let gradients: Vec<Vec<f64>> = (0..STEPS)
-        .map(|_| v.constant(1, 9).as_slice().to_vec())
-        .collect();
+    let gradients: Vec<Vec<f64>> =
+        (0..STEPS).map(|_| v.constant(1, 9).as_slice().to_vec()).collect();
     let (blocks, first, given) = (v.blocks, start.clone(), gradients.clone());
     Case {
         name,

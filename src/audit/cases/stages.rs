@@ -10,7 +10,7 @@ use crate::method::pomdp_fs::{
 use crate::nn::{Dropout, EncoderConfig, Fault};
 use crate::rng::Rng;
 
-/// Coordinates compared at full size.
+/// Coordinates compared at full size; a tenth of them through the steps of Stage 2.
 const SAMPLE: usize = 4000;
 
 pub(super) fn cases() -> Vec<Case> {
@@ -21,19 +21,15 @@ pub(super) fn cases() -> Vec<Case> {
         policy_loss("stage1/policy-loss/observation", small(1, false), true),
         stage2("stage2/paper", small(1, false), 5, 3, Credit::Batch),
         stage2("stage2/shaped", small(3, false), 5, 4, Credit::Steps),
-        disc_loss("full-size/stage1", EncoderConfig::paper(23, 14), false, 3),
-        stage2(
-            "full-size/stage2",
-            EncoderConfig::paper(23, 14),
-            2,
-            2,
-            Credit::Steps,
-        ),
+        disc_loss("full-size/stage1", EncoderConfig::paper(23, 14), false, 2),
+        stage2("full-size/stage2", EncoderConfig::paper(23, 14), 2, 2, Credit::Steps),
     ];
     for case in &mut cases {
-        if case.name.starts_with("full-size") {
-            case.sample = Some(SAMPLE);
-        }
+        case.sample = match case.name.as_str() {
+            "full-size/stage1" => Some(SAMPLE),
+            "full-size/stage2" => Some(SAMPLE / 10),
+            _ => None,
+        };
     }
     cases
 }
@@ -68,10 +64,7 @@ struct Setting {
 }
 
 fn setting(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Setting {
-    let config = NetworkConfig {
-        encoder,
-        policy_sees_candidates: sees,
-    };
+    let config = NetworkConfig { encoder, policy_sees_candidates: sees };
     let network = Network::new(config).expect("a valid configuration");
     let mut vars = Vars::new(name);
     vars.arena(&network.layout, false);
@@ -82,20 +75,11 @@ fn setting(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Setti
     let z = Mat::from_fn(rows, encoder.labels, |i, j| {
         f64::from(u8::from(candidates.get(i, j) && coin(&mut vars.rng, 0.5)))
     });
-    Setting {
-        network,
-        vars,
-        x,
-        candidates,
-        c,
-        z,
-    }
+    Setting { network, vars, x, candidates, c, z }
 }
 
 fn number(labels: &Labels) -> Mat<f64> {
-    Mat::from_fn(labels.rows(), labels.cols(), |i, j| {
-        f64::from(u8::from(labels.get(i, j)))
-    })
+    Mat::from_fn(labels.rows(), labels.cols(), |i, j| f64::from(u8::from(labels.get(i, j))))
 }
 
 /// The same network with a fault switched on.
@@ -107,27 +91,18 @@ fn faulty(network: &Network, fault: Fault) -> Network {
 
 /// ℓ_disc (7) with the graph term and dropout; the two policies must get nothing.
 fn disc_loss(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Case {
-    let Setting {
-        network,
-        vars,
-        x,
-        c,
-        z,
-        ..
-    } = setting(name, encoder, sees, rows);
+    let Setting { network, vars, x, c, z, .. } = setting(name, encoder, sees, rows);
     let graph = Graph::new(&x, 2).expect("finite");
     let mean = 1.0 / (rows * encoder.labels) as f64;
-    let weights = DiscWeights {
-        bce: mean,
-        graph: 0.5 * mean,
-    };
+    let weights = DiscWeights { bce: mean, graph: 0.5 * mean };
     let dropout = Some(Dropout { rate: 0.2, key: 3 });
     let mut case = vars.case(name, shape(&encoder, rows), move |p, gradient| {
         let mut stage = Stage1::new(faulty(&network, fault_of(&gradient)));
         stage.forward(x.view(), c.view(), p, dropout);
-        let mut unused = vec![0.0; p.len()];
-        let dp = gradient.map_or(&mut unused[..], |g| g.0);
-        let loss = stage.disc_loss(dp, (x.view(), c.view()), p, &z, &graph, weights);
+        let loss = stage.disc_loss(&z, &graph, weights);
+        if let Some((dp, _)) = gradient {
+            stage.disc_backward(dp, (x.view(), c.view()), p);
+        }
         loss.bce + loss.graph
     });
     case.detached = blocks(&case, &["label_policy", "feature_policy"]);
@@ -138,14 +113,7 @@ fn disc_loss(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Cas
 /// encoder must get exactly zero.
 fn policy_loss(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
     const ROWS: usize = 4;
-    let Setting {
-        network,
-        mut vars,
-        x,
-        candidates,
-        c,
-        z,
-    } = setting(name, encoder, sees, ROWS);
+    let Setting { network, mut vars, x, candidates, c, z } = setting(name, encoder, sees, ROWS);
     let advantage = vars.constant(ROWS, encoder.labels);
     let frozen = vars.start.clone();
     let theta = network.label_policy_range();
@@ -155,14 +123,13 @@ fn policy_loss(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
         held[theta.clone()].copy_from_slice(&p[theta.clone()]);
         let mut stage = Stage1::new(faulty(&network, fault_of(&gradient)));
         stage.forward(x.view(), c.view(), &held, None);
-        let mut unused = vec![0.0; p.len()];
-        let dp = gradient.map_or(&mut unused[..], |g| g.0);
-        stage.policy_loss(dp, (x.view(), c.view()), &held, &z, &candidates, &advantage)
+        let loss = stage.policy_loss(&z, &candidates, &advantage);
+        if let Some((dp, _)) = gradient {
+            stage.policy_backward(dp, (x.view(), c.view()), &held);
+        }
+        loss
     });
-    case.detached = blocks(
-        &case,
-        &["tokens", "block", "last_norm", "disc", "feature_policy"],
-    );
+    case.detached = blocks(&case, &["tokens", "block", "last_norm", "disc", "feature_policy"]);
     case
 }
 
@@ -175,16 +142,9 @@ enum Credit {
 
 /// The joint loss (18) through T steps, with masks and baseline; the actions are held fixed.
 fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit: Credit) -> Case {
-    let Setting {
-        network,
-        mut vars,
-        x,
-        z,
-        ..
-    } = setting(name, encoder, false, rows);
-    let actions = (0..rows)
-        .map(|_| vars.rng.permutation(encoder.features)[..steps].to_vec())
-        .collect();
+    let Setting { network, mut vars, x, z, .. } = setting(name, encoder, false, rows);
+    let actions =
+        (0..rows).map(|_| vars.rng.permutation(encoder.features)[..steps].to_vec()).collect();
     let mean = 1.0 / (rows * encoder.labels) as f64;
     let (reward, supervised) = match credit {
         Credit::Batch => {
@@ -203,16 +163,11 @@ fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit:
         baseline: vec![-0.7; steps],
         scale: (0..steps).map(|t| 1.0 + 0.3 * t as f64).collect(),
     };
-    let weights = Stage2Weights {
-        supervised,
-        policy: 1.0 / rows as f64,
-        temperature: 0.8,
-    };
+    let weights = Stage2Weights { supervised, policy: 1.0 / rows as f64, temperature: 0.8 };
     let title = format!("{}, {steps} steps", shape(&encoder, rows));
     let mut case = vars.case(name, title, move |p, gradient| {
         let mut rollouts = Rollouts::new(faulty(&network, fault_of(&gradient)));
-        let mut unused = vec![0.0; p.len()];
-        let dp = gradient.map_or(&mut unused[..], |g| g.0);
+        let dp = gradient.map(|g| g.0);
         let loss = rollouts.loss(dp, &x, &z, p, &trajectories, &weights);
         loss.supervised + loss.policy
     });
@@ -223,10 +178,5 @@ fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit:
 /// Names of the blocks that begin with one of `prefixes`.
 fn blocks(case: &Case, prefixes: &[&str]) -> Vec<String> {
     let starts = |name: &str| prefixes.iter().any(|p| name.starts_with(p));
-    case.blocks
-        .iter()
-        .map(|(n, _)| n)
-        .filter(|n| starts(n))
-        .cloned()
-        .collect()
+    case.blocks.iter().map(|(n, _)| n).filter(|n| starts(n)).cloned().collect()
 }

@@ -87,9 +87,7 @@ impl<T: Real> Stage1<T> {
         let token = self.network.config().encoder.candidate_token.then_some(c);
         self.batch.forward(&mut self.phi, x, token, p, dropout);
         self.logits.set_rows(rows);
-        self.network
-            .disc
-            .forward(self.logits.view_mut(), self.phi.view(), p);
+        self.network.disc.forward(self.logits.view_mut(), self.phi.view(), p);
         self.policy_input.set_rows(rows);
         let (width, inputs) = (self.phi.cols(), self.policy_input.cols());
         for i in 0..rows {
@@ -101,46 +99,38 @@ impl<T: Real> Stage1<T> {
         }
         self.scores.set_rows(rows);
         let input = self.policy_input.view();
-        self.network
-            .label_policy
-            .forward(self.scores.view_mut(), input, p);
+        self.network.label_policy.forward(self.scores.view_mut(), input, p);
     }
 
-    /// ℓ_disc against targets `z` ∈ [0, 1] (B × L); gradients of encoder and h_disc accumulate.
+    /// ℓ_disc against targets `z` ∈ [0, 1] (B × L), for the U of the last forward pass.
     pub fn disc_loss(
         &mut self,
-        dp: &mut [T],
-        (x, c): (View<'_, T>, View<'_, T>),
-        p: &[T],
         z: &Mat<T>,
         graph: &Graph<T>,
         weights: DiscWeights<T>,
     ) -> DiscLoss<T> {
         let fault = self.fault();
-        self.dlogits.set_rows(x.rows());
+        self.dlogits.set_rows(self.logits.rows());
         self.dlogits.fill(T::ZERO);
         let du = self.dlogits.as_mut_slice();
         let bce = loss::bce(du, self.logits.as_slice(), z.as_slice(), weights.bce, fault);
         let graph = graph.penalty(&mut self.dlogits, &self.logits, weights.graph, fault);
+        DiscLoss { bce, graph }
+    }
+
+    /// Gradients of encoder and h_disc from the last [`Stage1::disc_loss`]; they accumulate.
+    pub fn disc_backward(&mut self, dp: &mut [T], (x, c): (View<'_, T>, View<'_, T>), p: &[T]) {
+        let fault = self.fault();
         self.dphi.set_rows(x.rows());
         let dphi = Some((Acc::Set, self.dphi.view_mut()));
         let disc = self.network.disc;
         disc.backward(dphi, dp, self.dlogits.view(), self.phi.view(), p, fault);
         let token = self.network.config().encoder.candidate_token.then_some(c);
         self.batch.backward(dp, &self.dphi, x, token, p);
-        DiscLoss { bce, graph }
     }
 
-    /// ℓ_pol = −Σ A ln π; only θ gets a gradient.
-    pub fn policy_loss(
-        &mut self,
-        dp: &mut [T],
-        (x, c): (View<'_, T>, View<'_, T>),
-        p: &[T],
-        z: &Mat<T>,
-        candidates: &Labels,
-        advantage: &Mat<T>,
-    ) -> T {
+    /// ℓ_pol = −Σ A ln π(z), for the s of the last forward pass.
+    pub fn policy_loss(&mut self, z: &Mat<T>, candidates: &Labels, advantage: &Mat<T>) -> T {
         let fault = self.fault();
         self.dscores.set_rows(self.scores.rows());
         self.dscores.fill(T::ZERO);
@@ -152,14 +142,18 @@ impl<T: Real> Stage1<T> {
             let (ds, s) = (self.dscores.row_mut(i), self.scores.row(i));
             total += bernoulli_log_prob(ds, s, z.row(i), candidates.row(i), &self.row, fault);
         }
-        let (ds, input) = (self.dscores.view(), self.policy_input.view());
-        let policy = self.network.label_policy;
-        // φ is detached: the gradient stops at the head's input.
-        policy.backward(None, dp, ds, input, p, fault);
-        if fault == Fault::PolicyNotDetached {
-            self.leak(dp, (x, c), p);
-        }
         total
+    }
+
+    /// The gradient of θ from the last [`Stage1::policy_loss`]; it accumulates. φ is detached: the
+    /// gradient stops at the head's input.
+    pub fn policy_backward(&mut self, dp: &mut [T], batch: (View<'_, T>, View<'_, T>), p: &[T]) {
+        let fault = self.fault();
+        let (ds, input) = (self.dscores.view(), self.policy_input.view());
+        self.network.label_policy.backward(None, dp, ds, input, p, fault);
+        if fault == Fault::PolicyNotDetached {
+            self.leak(dp, batch, p);
+        }
     }
 
     /// The fault `PolicyNotDetached`: the policy's gradient goes on into the encoder.

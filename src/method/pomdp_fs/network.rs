@@ -43,29 +43,12 @@ impl Network {
         let mut layout = Layout::default();
         let encoder = Encoder::new(&mut layout, config.encoder)?;
         let encoder_len = layout.len();
-        let EncoderConfig {
-            width,
-            labels,
-            features,
-            ..
-        } = config.encoder;
-        let seen = if config.policy_sees_candidates {
-            labels
-        } else {
-            0
-        };
+        let EncoderConfig { width, labels, features, .. } = config.encoder;
+        let seen = if config.policy_sees_candidates { labels } else { 0 };
         let disc = Linear::new(&mut layout, "disc", width, labels);
         let label_policy = Linear::new(&mut layout, "label_policy", width + seen, labels);
         let feature_policy = Linear::new(&mut layout, "feature_policy", width, features);
-        Ok(Network {
-            layout,
-            encoder,
-            disc,
-            label_policy,
-            feature_policy,
-            config,
-            encoder_len,
-        })
+        Ok(Network { layout, encoder, disc, label_policy, feature_policy, config, encoder_len })
     }
 
     /// Sizes and variants.
@@ -109,11 +92,7 @@ mod tests {
     fn the_groups_tile_the_arena() {
         for policy_sees_candidates in [false, true] {
             let encoder = EncoderConfig::paper(11, 4);
-            let n = Network::new(NetworkConfig {
-                encoder,
-                policy_sees_candidates,
-            })
-            .unwrap();
+            let n = Network::new(NetworkConfig { encoder, policy_sees_candidates }).unwrap();
             assert_eq!(n.encoder_range().end, n.disc.w.range().start);
             assert_eq!(n.disc_range().end, n.label_policy_range().start);
             assert_eq!(n.label_policy_range().end, n.feature_policy_range().start);

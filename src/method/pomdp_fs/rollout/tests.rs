@@ -1,10 +1,12 @@
 //! Rollouts against the plain computation with masks, and their promises.
 
+use super::shard::{draw, uniform};
 use super::*;
 use crate::linalg::View;
 use crate::method::pomdp_fs::NetworkConfig;
 use crate::nn::EncoderConfig;
 use crate::nn::init::init;
+use crate::nn::loss;
 use crate::rng::Streams;
 
 const FEATURES: usize = 7;
@@ -18,11 +20,7 @@ fn network(groups: usize) -> Network {
         groups,
         ..EncoderConfig::paper(FEATURES, LABELS)
     };
-    Network::new(NetworkConfig {
-        encoder,
-        policy_sees_candidates: false,
-    })
-    .unwrap()
+    Network::new(NetworkConfig { encoder, policy_sees_candidates: false }).unwrap()
 }
 
 struct Problem {
@@ -42,13 +40,10 @@ fn problem(network: &Network, rows: usize) -> Problem {
 
 /// h of the masked input, from the whole x and not step by step.
 fn masked_state(network: &Network, x: &[f64], chosen: &[usize], p: &[f64]) -> Vec<f64> {
-    let masked: Vec<f64> = (0..FEATURES)
-        .map(|j| if chosen.contains(&j) { x[j] } else { 0.0 })
-        .collect();
+    let masked: Vec<f64> =
+        (0..FEATURES).map(|j| if chosen.contains(&j) { x[j] } else { 0.0 }).collect();
     let mut ws = network.encoder.workspace(1);
-    network
-        .encoder
-        .forward(&mut ws, View::new(&masked, 1, FEATURES), None, p, None, 0);
+    network.encoder.forward(&mut ws, View::new(&masked, 1, FEATURES), None, p, None, 0);
     ws.phi.row(0).to_vec()
 }
 
@@ -64,13 +59,8 @@ fn incremental_states_equal_masked_inputs() {
                 let h = masked_state(&network, x.row(i), &actions[i][..t], &p);
                 let mut u = Mat::zeros(1, LABELS);
                 network.disc.forward(u.view_mut(), View::new(&h, 1, 6), &p);
-                let sum: f64 = (0..LABELS)
-                    .map(|j| loss::bce_value(u[(0, j)], y[(i, j)]))
-                    .sum();
-                assert!(
-                    (losses[(i, t)] - sum / 3.0).abs() < 1e-12,
-                    "{groups} {i} {t}"
-                );
+                let sum: f64 = (0..LABELS).map(|j| loss::bce_value(u[(0, j)], y[(i, j)])).sum();
+                assert!((losses[(i, t)] - sum / 3.0).abs() < 1e-12, "{groups} {i} {t}");
             }
         }
     }
@@ -87,10 +77,7 @@ fn every_feature_at_most_once_and_all_at_full_length() {
         sorted.sort_unstable();
         assert_eq!(sorted, (0..FEATURES).collect::<Vec<_>>());
     }
-    assert!(
-        actions.iter().any(|a| a != &actions[0]),
-        "rows draw their own numbers"
-    );
+    assert!(actions.iter().any(|a| a != &actions[0]), "rows draw their own numbers");
 }
 
 #[test]
@@ -132,27 +119,19 @@ fn the_joint_loss_adds_up() {
         baseline: vec![-0.5; 3],
         scale: vec![1.0, 2.0, 0.5],
     };
-    let weights = Stage2Weights {
-        supervised: vec![0.0, 0.25, 0.0, 1.0],
-        policy: 0.3,
-        temperature: 1.0,
-    };
+    let weights =
+        Stage2Weights { supervised: vec![0.0, 0.25, 0.0, 1.0], policy: 0.3, temperature: 1.0 };
     let mut dp = vec![0.0; network.layout.len()];
-    let got = rollouts.loss(&mut dp, &x, &y, &p, &trajectories, &weights);
+    let got = rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
     let (mut supervised, mut policy) = (0.0, 0.0);
     for i in 0..40 {
         supervised += 3.0 * (0.25 * losses[(i, 1)] + losses[(i, 3)]);
         for t in 0..3 {
             let h = masked_state(&network, x.row(i), &actions[i][..t], &p);
             let mut s = Mat::zeros(1, FEATURES);
-            network
-                .feature_policy
-                .forward(s.view_mut(), View::new(&h, 1, 6), &p);
+            network.feature_policy.forward(s.view_mut(), View::new(&h, 1, 6), &p);
             let open = |j: &usize| !actions[i][..t].contains(j);
-            let total: f64 = (0..FEATURES)
-                .filter(open)
-                .map(|j| libm::exp(s[(0, j)]))
-                .sum();
+            let total: f64 = (0..FEATURES).filter(open).map(|j| libm::exp(s[(0, j)])).sum();
             let log_prob = s[(0, actions[i][t])] - libm::log(total);
             let advantage = (0.5 - losses[(i, 3)]) * [1.0, 2.0, 0.5][t];
             policy -= 0.3 * advantage * log_prob;
@@ -164,7 +143,7 @@ fn the_joint_loss_adds_up() {
     assert!(dp[unused].iter().all(|&d| d == 0.0));
     // Gradients accumulate.
     let once = dp.clone();
-    rollouts.loss(&mut dp, &x, &y, &p, &trajectories, &weights);
+    rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
     for (a, b) in dp.iter().zip(&once) {
         assert!((a - 2.0 * b).abs() < 1e-12);
     }
