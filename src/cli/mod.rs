@@ -5,6 +5,8 @@
 
 mod audit;
 mod context;
+mod data;
+pub(crate) mod input;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,7 @@ pub struct Global {
 #[derive(Subcommand)]
 enum Command {
     Audit(audit::Audit),
+    Data(Box<data::Data>),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -65,6 +68,7 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Data(data)) => data.run(&context),
         None => {
             print!("{}", Cli::command().render_help());
             Ok(true)
