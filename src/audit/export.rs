@@ -341,7 +341,9 @@ mod tests {
             }
             let losses = &export.get("adam_losses").unwrap().values;
             assert_eq!(losses.len(), ADAM_STEPS);
-            assert!(losses[9] < losses[0], "{name}: Adam goes downhill");
+            // In Stage 1 the policy's term is not a descent direction of the encoder: φ is detached.
+            let downhill = losses[9] < losses[0];
+            assert!(downhill || !name.starts_with("stage2"), "{name}: {losses:?}");
         }
     }
 

@@ -27,19 +27,26 @@ pub struct Case {
     /// How the true derivative is found.
     pub truth: Truth,
     /// The engine's gradient at `start`, with a fault switched on.
-    pub analytic: Box<dyn Fn(Fault) -> Vec<f64> + Send + Sync>,
+    pub analytic: Box<Gradient>,
     /// Blocks that must get exactly zero, because the method says so.
     pub detached: Vec<String>,
     /// Check only this many random coordinates (the others are too many).
     pub sample: Option<usize>,
 }
 
+/// A loss as a function of the whole vector.
+pub type Loss = dyn Fn(&[f64]) -> f64 + Send + Sync;
+/// Numbers from another formula.
+pub type Formula = dyn Fn() -> Vec<f64> + Send + Sync;
+/// The engine's gradient with a fault switched on.
+pub type Gradient = dyn Fn(Fault) -> Vec<f64> + Send + Sync;
+
 /// The independent side of a comparison.
 pub enum Truth {
     /// Five-point differences of the loss.
-    Differences(Box<dyn Fn(&[f64]) -> f64 + Send + Sync>),
+    Differences(Box<Loss>),
     /// Another formula for the same numbers (optimisers have no loss).
-    ClosedForm(Box<dyn Fn() -> Vec<f64> + Send + Sync>),
+    ClosedForm(Box<Formula>),
 }
 
 /// The result of one case.
@@ -185,11 +192,7 @@ fn measure(case: &Case) -> Measured<'_> {
     Measured { case, coordinates, numeric }
 }
 
-fn differences(
-    case: &Case,
-    loss: &(dyn Fn(&[f64]) -> f64 + Send + Sync),
-    coordinates: &[usize],
-) -> Vec<f64> {
+fn differences(case: &Case, loss: &Loss, coordinates: &[usize]) -> Vec<f64> {
     // Only the size of the gradient enters, as the scale below which nothing is asked for.
     let size = largest(&(case.analytic)(Fault::None));
     let floor = FLOOR * size;

@@ -136,7 +136,7 @@ fn activation(name: &str, f: Activation) -> Case {
     v.case(&name, "23 values".into(), run)
 }
 
-/// A linear layer on a dropped-out input: the backward pass must use the same mask.
+/// The square of a dropped-out input: the backward pass must use the same mask.
 fn dropout() -> Case {
     let name = "dropout";
     let mut v = Vars::new(name);
@@ -146,7 +146,7 @@ fn dropout() -> Case {
     for i in 0..3 {
         Dropout { rate: 0.4, key: 11 }.mask_row(mask.row_mut(i), 0, i);
     }
-    let case = v.case(name, "3×9, rate 0.4, fixed mask".into(), move |z, gradient| {
+    v.case(name, "3×9, rate 0.4, fixed mask".into(), move |z, gradient| {
         let mut out = mat(z, &x, 9);
         // Squared, so that the gradient depends on the input as well.
         mul_assign(out.as_mut_slice(), mask.as_slice());
@@ -160,8 +160,7 @@ fn dropout() -> Case {
             add(dz, &x, &dx);
         }
         inner(&squared, &dout)
-    });
-    case
+    })
 }
 
 fn tokens(groups: usize, token: bool) -> Case {

@@ -100,10 +100,8 @@ fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known)
 
 /// `n d L` and nothing else.
 fn size_line(line: &[u8]) -> Option<[usize; 3]> {
-    let words: Vec<&[u8]> = line
-        .split(|b| b.is_ascii_whitespace())
-        .filter(|w| !w.is_empty())
-        .collect();
+    let words: Vec<&[u8]> =
+        line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
     let sizes: Vec<usize> = words.iter().map_while(|w| parse_index(w)).collect();
     (words.len() == 3).then(|| sizes.try_into().ok()).flatten()
 }
@@ -113,9 +111,7 @@ fn instance(line: &[u8], end: usize, entries: &mut Entries) -> Result<()> {
     let mut last: Option<u32> = None;
     let mut first_word = true;
     let fail = |at: usize, found: String, expected: &str| {
-        Err(Error::found(found, expected)
-            .at(0, at as u64 + 1)
-            .excerpt(line, at + 1))
+        Err(Error::found(found, expected).at(0, at as u64 + 1).excerpt(line, at + 1))
     };
     while at < end {
         if line[at].is_ascii_whitespace() {
@@ -124,20 +120,13 @@ fn instance(line: &[u8], end: usize, entries: &mut Entries) -> Result<()> {
             first_word = false;
             continue;
         }
-        let length = line[at..end]
-            .iter()
-            .take_while(|b| !b.is_ascii_whitespace())
-            .count();
+        let length = line[at..end].iter().take_while(|b| !b.is_ascii_whitespace()).count();
         let word = &line[at..at + length];
         let shown = || format!("'{}'", String::from_utf8_lossy(&word[..word.len().min(40)]));
         match word.iter().position(|&b| b == b':') {
             None if first_word => {
                 if let Err(offset) = label_list(word, &mut entries.labels) {
-                    return fail(
-                        at + offset,
-                        shown(),
-                        "labels: whole numbers separated by commas",
-                    );
+                    return fail(at + offset, shown(), "labels: whole numbers separated by commas");
                 }
             }
             None => return fail(at, shown(), "index:value"),
@@ -166,9 +155,7 @@ fn instance(line: &[u8], end: usize, entries: &mut Entries) -> Result<()> {
         first_word = false;
         at += length;
     }
-    entries
-        .ends
-        .push((entries.features.len(), entries.labels.len()));
+    entries.ends.push((entries.features.len(), entries.labels.len()));
     Ok(())
 }
 
@@ -230,22 +217,10 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
     let candidates =
         block == Some("candidates") || (block.is_none() && options.role == Role::Candidates);
     let (x, y) = matrices(&entries, base, d, &labels)?;
-    let (truth, candidates) = if candidates {
-        (None, Some(y))
-    } else {
-        (Some(y), None)
-    };
-    let numbered = || {
-        (0..d)
-            .map(|j| format!("feature{}", j + base as usize))
-            .collect()
-    };
+    let (truth, candidates) = if candidates { (None, Some(y)) } else { (Some(y), None) };
+    let numbered = || (0..d).map(|j| format!("feature{}", j + base as usize)).collect();
     Ok(Parsed {
-        matrices: Matrices {
-            x,
-            truth,
-            candidates,
-        },
+        matrices: Matrices { x, truth, candidates },
         feature_names: known.names.map_or_else(numbered, |names| names.features),
         label_names: labels.into_iter().map(|(_, name)| name).collect(),
         nominal: Default::default(),
@@ -261,11 +236,7 @@ fn check_size(n: usize, d: usize, labels: usize, options: &ReadOptions) -> Resul
     let row = d.saturating_mul(8).saturating_add(labels);
     let names = d.saturating_add(labels).saturating_mul(NAME);
     let needed = n.saturating_mul(row).saturating_add(names);
-    if needed > options.max_bytes {
-        Err(too_big(needed, options.max_bytes))
-    } else {
-        Ok(())
-    }
+    if needed > options.max_bytes { Err(too_big(needed, options.max_bytes)) } else { Ok(()) }
 }
 
 /// Number and name of each label, ascending.
@@ -291,10 +262,7 @@ fn label_names(seen: &[u32], known: &Known, notes: &mut Vec<String>) -> Result<V
     }
     // A declared count is only trusted as far as memory for its names goes.
     if count == 0 || count > 1 << 24 {
-        return Err(Error::found(
-            format_args!("{count} labels"),
-            "1 to 16777216",
-        ));
+        return Err(Error::found(format_args!("{count} labels"), "1 to 16777216"));
     }
     let name = |l: usize| match &known.names {
         Some(names) => names.labels[l].clone(),
@@ -338,17 +306,11 @@ mod tests {
     #[test]
     fn bases_remarks_and_rows_without_labels() {
         let p = parse("# remark\n1,3 1:0.5 3:2 # end\n 2:1\n7 1:-1e-2\n").unwrap();
-        assert_eq!(
-            p.matrices.x.as_slice(),
-            [0.5, 0.0, 2.0, 0.0, 1.0, 0.0, -0.01, 0.0, 0.0]
-        );
+        assert_eq!(p.matrices.x.as_slice(), [0.5, 0.0, 2.0, 0.0, 1.0, 0.0, -0.01, 0.0, 0.0]);
         assert_eq!(p.label_names, ["1", "3", "7"]);
         assert_eq!(p.feature_names, ["feature1", "feature2", "feature3"]);
         let y = p.matrices.truth.unwrap();
-        assert_eq!(
-            y.as_slice(),
-            [true, true, false, false, false, false, false, false, true]
-        );
+        assert_eq!(y.as_slice(), [true, true, false, false, false, false, false, false, true]);
         let p = parse("0 0:1\n2:5\n").unwrap();
         assert_eq!(p.matrices.x.as_slice(), [1.0, 0.0, 0.0, 0.0, 0.0, 5.0]);
     }
@@ -366,19 +328,9 @@ mod tests {
     #[test]
     fn declared_sizes_do_not_take_memory() {
         assert!(
-            parse("2 99999999999 3\n0 0:1\n1 1:1\n")
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("limit")
+            parse("2 99999999999 3\n0 0:1\n1 1:1\n").err().unwrap().to_string().contains("limit")
         );
         assert!(parse("1 2 99999999999\n0 0:1\n").is_err());
-        assert!(
-            parse("0 4294967295:1\n")
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("limit")
-        );
+        assert!(parse("0 4294967295:1\n").err().unwrap().to_string().contains("limit"));
     }
 }

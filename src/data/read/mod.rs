@@ -75,10 +75,7 @@ pub fn read_bytes(
     name: &str,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let labels = || {
-        xml.map(|bytes| named_labels(bytes, "the label file"))
-            .transpose()
-    };
+    let labels = || xml.map(|bytes| named_labels(bytes, "the label file")).transpose();
     let mut dataset = parse(bytes, name, &labels, options)?;
     dataset.source.origin = name.to_owned();
     note_lost_truth(&mut dataset);
@@ -94,17 +91,8 @@ fn parse(
     xml: &dyn Fn() -> Result<Option<NamedLabels>>,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let mut raw = BufReader::with_capacity(
-        1 << 16,
-        Hashing {
-            inner: reader,
-            hash: Sha256::new(),
-        },
-    );
-    let packed = raw
-        .fill_buf()
-        .map_err(lines::read_error)?
-        .starts_with(&gzip::MAGIC);
+    let mut raw = BufReader::with_capacity(1 << 16, Hashing { inner: reader, hash: Sha256::new() });
+    let packed = raw.fill_buf().map_err(lines::read_error)?.starts_with(&gzip::MAGIC);
     let parsed = if packed {
         // Text is at most a few times as big as its matrix; more than that is a bomb.
         let unpacked = gzip::Gunzip::new(&mut raw, options.max_bytes.saturating_mul(4));
@@ -179,14 +167,8 @@ fn label_file(path: &Path, options: &ReadOptions) -> Result<Option<NamedLabels>>
     file.take(mulan_xml::MAX_BYTES)
         .read_to_end(&mut bytes)
         .map_err(|e| Error::io(&xml, "read", &e))?;
-    let name = xml
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    named_labels(&bytes, &name)
-        .map(Some)
-        .map_err(|e| e.in_file(&xml))
+    let name = xml.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    named_labels(&bytes, &name).map(Some).map_err(|e| e.in_file(&xml))
 }
 
 fn named_labels(bytes: &[u8], file: &str) -> Result<NamedLabels> {
@@ -200,14 +182,9 @@ fn named_labels(bytes: &[u8], file: &str) -> Result<NamedLabels> {
 /// `birds.xml` for `birds.arff`, `birds.arff.gz`, `birds-train.arff` and `birds-test.arff`.
 fn beside(path: &Path) -> Option<PathBuf> {
     let stem = stem(path);
-    let base = ["-train", "-test", "_train", "_test"]
-        .iter()
-        .find_map(|s| stem.strip_suffix(s));
+    let base = ["-train", "-test", "_train", "_test"].iter().find_map(|s| stem.strip_suffix(s));
     let names = [Some(stem.as_str()), base];
-    let mut files = names
-        .into_iter()
-        .flatten()
-        .map(|n| path.with_file_name(format!("{n}.xml")));
+    let mut files = names.into_iter().flatten().map(|n| path.with_file_name(format!("{n}.xml")));
     files.find(|f| f.is_file())
 }
 
@@ -241,12 +218,9 @@ fn labels_from(path: &Path, options: &ReadOptions, dataset: &mut Dataset) -> Res
     let position = |name: &String| other.label_names.iter().position(|n| n == name);
     let order: Option<Vec<usize>> = dataset.label_names.iter().map(position).collect();
     let order = order.filter(|o| o.len() == labels.cols()).ok_or_else(|| {
-        Error::input(format!(
-            "its labels are not those of {}",
-            dataset.source.origin
-        ))
-        .in_file(path)
-        .hint("both files must name the same labels; the order does not matter")
+        Error::input(format!("its labels are not those of {}", dataset.source.origin))
+            .in_file(path)
+            .hint("both files must name the same labels; the order does not matter")
     })?;
     let notes = &mut dataset.source.notes;
     notes.push(format!(
@@ -263,10 +237,7 @@ fn note_lost_truth(dataset: &mut Dataset) {
         let cells = truth.as_slice().iter().zip(candidates.as_slice());
         let lost = cells.filter(|(t, c)| **t && !**c).count();
         if lost > 0 {
-            dataset
-                .source
-                .notes
-                .push(format!("{lost} true labels are not among the candidates"));
+            dataset.source.notes.push(format!("{lost} true labels are not among the candidates"));
         }
     }
 }
