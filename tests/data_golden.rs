@@ -8,9 +8,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden/data")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/data").join(name)
 }
 
 fn fixture<T: for<'a> Deserialize<'a>>(name: &str) -> T {
@@ -37,11 +35,7 @@ fn small_files_have_the_values_that_other_tools_read() {
             (0..labels.rows()).map(row).collect()
         };
         assert_eq!(cells(set.truth.as_ref().unwrap()), expected.truth, "{file}");
-        assert_eq!(
-            set.candidates.as_ref().map(cells),
-            expected.candidates,
-            "{file}"
-        );
+        assert_eq!(set.candidates.as_ref().map(cells), expected.candidates, "{file}");
     }
 }
 
@@ -52,14 +46,8 @@ fn matlab_files_say_what_was_skipped_and_which_way_round_they_were() {
         set.source.notes.join("\n")
     };
     let packed = notes("packed.mat");
-    assert!(
-        packed.contains("skipped variables: 'note' (text), 'cells' (cell array)"),
-        "{packed}"
-    );
-    assert!(
-        packed.contains("'target': 3x12 uint8, one column an instance, 0/1"),
-        "{packed}"
-    );
+    assert!(packed.contains("skipped variables: 'note' (text), 'cells' (cell array)"), "{packed}");
+    assert!(packed.contains("'target': 3x12 uint8, one column an instance, 0/1"), "{packed}");
     assert!(notes("plain.mat").contains("int16, one column an instance, -1/+1"));
     assert!(notes("turned.mat").contains("'data': 5x12 double, one column an instance"));
     assert!(notes("turned.mat").contains("'target': 12x3 uint8, one row an instance"));
@@ -83,18 +71,10 @@ fn check_whole(set: &Dataset, expected: &Whole, file: &str) {
         "{file}"
     );
     let hex = |bytes: &[u8]| -> String {
-        Sha256::digest(bytes)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect()
+        Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
     };
     // Adding zero turns −0 into 0, as the fixture does.
-    let x: Vec<u8> = set
-        .x
-        .as_slice()
-        .iter()
-        .flat_map(|v| (v + 0.0).to_le_bytes())
-        .collect();
+    let x: Vec<u8> = set.x.as_slice().iter().flat_map(|v| (v + 0.0).to_le_bytes()).collect();
     let truth = set.truth.as_ref().unwrap();
     let y: Vec<u8> = truth.as_slice().iter().map(|&on| u8::from(on)).collect();
     assert_eq!(hex(&x), expected.x_sha256, "values of {file}");
@@ -116,11 +96,7 @@ fn whole_sets_have_the_values_that_liac_arff_reads() {
                 continue;
             }
         };
-        check_whole(
-            &load(path, &ReadOptions::default()).unwrap(),
-            &expected,
-            &file,
-        );
+        check_whole(&load(path, &ReadOptions::default()).unwrap(), &expected, &file);
     }
     if !skipped.is_empty() {
         eprintln!("skipped, not in POMDP_FS_DATA: {}", skipped.join(", "));

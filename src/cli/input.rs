@@ -87,12 +87,7 @@ impl Input {
             candidates_from: self.candidates_from.clone(),
             truth_from: self.truth_from.clone(),
             xml: self.xml.clone(),
-            ignore: self
-                .ignore
-                .as_deref()
-                .map(split_names)
-                .transpose()?
-                .unwrap_or_default(),
+            ignore: self.ignore.as_deref().map(split_names).transpose()?.unwrap_or_default(),
             impute: self.impute,
             header: !self.no_header,
             part: self.part,
@@ -117,9 +112,7 @@ fn parse_bytes(text: &str) -> Result<u64> {
     };
     let number: Option<u64> = digits.parse().ok();
     number.and_then(|n| n.checked_mul(unit)).ok_or_else(|| {
-        Error::config(format!(
-            "found '{text}', expected a number of bytes such as 512M or 8G"
-        ))
+        Error::config(format!("found '{text}', expected a number of bytes such as 512M or 8G"))
     })
 }
 

@@ -19,12 +19,7 @@ use crate::Result;
 /// Partial multi-label learning as two POMDPs: clean labels and a feature ranking from noisy
 /// candidate labels.
 #[derive(Parser)]
-#[command(
-    name = "pomdp-fs",
-    version,
-    propagate_version = true,
-    max_term_width = 100
-)]
+#[command(name = "pomdp-fs", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -23,13 +23,7 @@ fn sha1(mut message: Vec<u8>) -> [u8; 20] {
     message.push(0x80);
     message.resize((message.len() + 8).next_multiple_of(64) - 8, 0);
     message.extend(bits.to_be_bytes());
-    let mut state = [
-        0x6745_2301u32,
-        0xefcd_ab89,
-        0x98ba_dcfe,
-        0x1032_5476,
-        0xc3d2_e1f0,
-    ];
+    let mut state = [0x6745_2301u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
     for block in message.chunks_exact(64) {
         let mut w = [0u32; 80];
         for (t, word) in block.chunks_exact(4).enumerate() {
@@ -68,17 +62,11 @@ mod tests {
     #[test]
     fn known_values() {
         // FIPS 180 examples, and `git hash-object` of an empty file and of "hello\n".
-        assert_eq!(
-            hex(&sha1(b"abc".to_vec())),
-            "a9993e364706816aba3e25717850c26c9cd0d89d"
-        );
+        assert_eq!(hex(&sha1(b"abc".to_vec())), "a9993e364706816aba3e25717850c26c9cd0d89d");
         let long = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".to_vec();
         assert_eq!(hex(&sha1(long)), "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
         assert_eq!(git_blob(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-        assert_eq!(
-            git_blob(b"hello\n"),
-            "ce013625030ba8dba906f756967f9e9ca394464a"
-        );
+        assert_eq!(git_blob(b"hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
         assert!(sha256(b"").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
     }
 }

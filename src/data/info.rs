@@ -90,10 +90,8 @@ impl Info {
         let values = dataset.x.as_slice();
         let zeros = values.iter().filter(|v| **v == 0.0).count();
         let both = dataset.truth.is_some() && dataset.candidates.is_some();
-        let blocks = [
-            (dataset.truth.is_some(), "truth"),
-            (dataset.candidates.is_some(), "candidates"),
-        ];
+        let blocks =
+            [(dataset.truth.is_some(), "truth"), (dataset.candidates.is_some(), "candidates")];
         Info {
             dataset: dataset.name.clone(),
             n: dataset.n(),
@@ -144,10 +142,7 @@ fn duplicates(x: &Mat<f64>, labels: Option<&Labels>) -> usize {
     let mut found = 0;
     for i in 0..x.rows() {
         // Adding zero makes −0 and 0 the same, as they compare.
-        let key = x
-            .row(i)
-            .iter()
-            .fold(0, |h, v| crate::rng::mix(h ^ (v + 0.0).to_bits()));
+        let key = x.row(i).iter().fold(0, |h, v| crate::rng::mix(h ^ (v + 0.0).to_bits()));
         let bucket = seen.entry(key).or_default();
         if bucket.iter().any(|&j| equal(i, j)) {
             found += 1;
@@ -204,28 +199,15 @@ mod tests {
             ..Dataset::default()
         };
         let info = Info::new(&dataset);
-        let kinds = FeatureKinds {
-            constant: 1,
-            binary: 1,
-            two_valued: 1,
-            integer: 1,
-            real: 1,
-        };
+        let kinds = FeatureKinds { constant: 1, binary: 1, two_valued: 1, integer: 1, real: 1 };
         assert_eq!(info.feature_kinds, kinds);
         assert_eq!((info.duplicate_rows, info.duplicate_feature_rows), (0, 1));
         assert_eq!(
-            (
-                info.rows_without_labels,
-                info.max_labels,
-                info.distinct_label_sets
-            ),
+            (info.rows_without_labels, info.max_labels, info.distinct_label_sets),
             (2, 2, 3)
         );
         assert_eq!((info.cardinality, info.density), (0.75, 0.375));
-        assert_eq!(
-            (info.value_min, info.value_max, info.bytes_f32),
-            (-1.0, 7.0, 80)
-        );
+        assert_eq!((info.value_min, info.value_max, info.bytes_f32), (-1.0, 7.0, 80));
         assert_eq!(info.label_blocks, ["truth"]);
     }
 }

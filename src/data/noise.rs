@@ -74,9 +74,7 @@ impl Noise {
 /// Adds irrelevant labels to `truth`. `rate` is a probability.
 pub fn inject(truth: &Labels, scheme: Scheme, rate: f64, streams: &Streams) -> Result<Noise> {
     if !(0.0..=1.0).contains(&rate) {
-        return Err(Error::config(format!(
-            "found the noise rate {rate}, expected 0 to 1"
-        )));
+        return Err(Error::config(format!("found the noise rate {rate}, expected 0 to 1")));
     }
     let mut rng = streams.stream(&format!("noise/{}", scheme.name()));
     let mut candidates = truth.clone();
@@ -90,11 +88,7 @@ pub fn inject(truth: &Labels, scheme: Scheme, rate: f64, streams: &Streams) -> R
 
 fn describe(truth: &Labels, candidates: Labels) -> Noise {
     let irrelevant = truth.as_slice().len() - truth.count();
-    Noise {
-        added: candidates.count() - truth.count(),
-        irrelevant,
-        candidates,
-    }
+    Noise { added: candidates.count() - truth.count(), irrelevant, candidates }
 }
 
 fn uniform(truth: &Labels, rate: f64, rng: &mut Rng, out: &mut Labels) {
@@ -193,10 +187,7 @@ pub fn read(path: &Path, truth: &Labels) -> Result<Noise> {
     let file: NoiseFile = super::write::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));
     if file.format != FORMAT {
-        return fail(format!(
-            "found the format '{}', expected '{FORMAT}'",
-            file.format
-        ));
+        return fail(format!("found the format '{}', expected '{FORMAT}'", file.format));
     }
     if (file.instances, file.labels) != (truth.rows(), truth.cols())
         || file.added.len() != truth.rows()
@@ -239,11 +230,7 @@ mod tests {
                 let noise = inject(&y, scheme, rate, &Streams::new(3)).unwrap();
                 let pairs = y.as_slice().iter().zip(noise.candidates.as_slice());
                 assert!(pairs.clone().all(|(t, c)| !t || *c));
-                let tolerance = if scheme == Scheme::Uniform {
-                    0.03
-                } else {
-                    0.05
-                };
+                let tolerance = if scheme == Scheme::Uniform { 0.03 } else { 0.05 };
                 assert!(
                     (noise.realised() - rate).abs() <= tolerance,
                     "{scheme:?} {rate} {}",
@@ -260,9 +247,7 @@ mod tests {
     fn schemes_differ_as_described() {
         let y = truth();
         let added = |noise: &Noise, i: usize| {
-            (0..10)
-                .filter(|&j| noise.candidates.get(i, j) && !y.get(i, j))
-                .count()
+            (0..10).filter(|&j| noise.candidates.get(i, j) && !y.get(i, j)).count()
         };
         let each = inject(&y, Scheme::PerInstance, 0.25, &Streams::new(1)).unwrap();
         assert!((0..200).all(|i| added(&each, i) == 2));

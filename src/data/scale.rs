@@ -93,10 +93,7 @@ fn column(x: &Mat<f64>, rows: &[usize], j: usize, scaling: Scaling) -> (f64, f64
     let unit = low.abs().max(high.abs());
     let n = rows.len() as f64;
     let mean = values().map(|v| v / unit).sum::<f64>() / n;
-    let variance = values()
-        .map(|v| (v / unit - mean) * (v / unit - mean))
-        .sum::<f64>()
-        / n;
+    let variance = values().map(|v| (v / unit - mean) * (v / unit - mean)).sum::<f64>() / n;
     let spread = variance.sqrt() * unit;
     match spread > 0.0 && (1.0 / spread).is_finite() {
         true => (mean * unit, 1.0 / spread),

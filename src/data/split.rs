@@ -84,16 +84,12 @@ impl Folds {
 
     /// Instances that are tested in fold `f`, ascending.
     pub fn test(&self, f: usize) -> Vec<usize> {
-        (0..self.fold.len())
-            .filter(|&i| self.fold[i] == f)
-            .collect()
+        (0..self.fold.len()).filter(|&i| self.fold[i] == f).collect()
     }
 
     /// Instances that train in fold `f`, ascending.
     pub fn train(&self, f: usize) -> Vec<usize> {
-        (0..self.fold.len())
-            .filter(|&i| self.fold[i] != f)
-            .collect()
+        (0..self.fold.len()).filter(|&i| self.fold[i] != f).collect()
     }
 }
 
@@ -117,11 +113,7 @@ fn stratify(labels: &Labels, k: usize, rng: &mut Rng) -> Vec<usize> {
                 left[j] -= 1;
             }
         };
-    let rarest = |left: &[usize]| {
-        (0..left.len())
-            .filter(|&j| left[j] > 0)
-            .min_by_key(|&j| left[j])
-    };
+    let rarest = |left: &[usize]| (0..left.len()).filter(|&j| left[j] > 0).min_by_key(|&j| left[j]);
     while let Some(label) = rarest(&left) {
         for &i in order.iter().filter(|&&i| labels.get(i, label)) {
             if fold[i] == OPEN {
@@ -143,20 +135,11 @@ fn stratify(labels: &Labels, k: usize, rng: &mut Rng) -> Vec<usize> {
 
 /// The fold with the largest `first`, then the largest `second`, then any.
 fn neediest(first: &[f64], second: &[f64], rng: &mut Rng) -> usize {
-    let better = |a: usize, b: usize| {
-        first[a]
-            .total_cmp(&first[b])
-            .then(second[a].total_cmp(&second[b]))
-    };
+    let better =
+        |a: usize, b: usize| first[a].total_cmp(&first[b]).then(second[a].total_cmp(&second[b]));
     let best = (0..first.len()).max_by(|&a, &b| better(a, b)).unwrap_or(0);
-    let ties: Vec<usize> = (0..first.len())
-        .filter(|&f| better(f, best).is_eq())
-        .collect();
-    ties[if ties.len() > 1 {
-        rng.below(ties.len())
-    } else {
-        0
-    }]
+    let ties: Vec<usize> = (0..first.len()).filter(|&f| better(f, best).is_eq()).collect();
+    ties[if ties.len() > 1 { rng.below(ties.len()) } else { 0 }]
 }
 
 /// The file form of folds: test instances of each fold, counted from 0.
@@ -189,10 +172,7 @@ pub fn read(path: &Path, n: usize) -> Result<Folds> {
     let file: FoldsFile = super::write::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));
     if file.format != FORMAT {
-        return fail(format!(
-            "found the format '{}', expected '{FORMAT}'",
-            file.format
-        ));
+        return fail(format!("found the format '{}', expected '{FORMAT}'", file.format));
     }
     if file.instances != n {
         return fail(format!(
@@ -205,9 +185,7 @@ pub fn read(path: &Path, n: usize) -> Result<Folds> {
     for (f, test) in file.test.iter().enumerate() {
         for &i in test {
             if i >= n || fold[i] != usize::MAX {
-                return fail(format!(
-                    "fold {f}: instance {i} is out of range or in two folds"
-                ));
+                return fail(format!("fold {f}: instance {i} is out of range or in two folds"));
             }
             fold[i] = f;
         }
@@ -246,14 +224,8 @@ mod tests {
                 assert_eq!(folds.train(f).len() + folds.test(f).len(), 103);
                 assert!((18..=24).contains(&folds.test(f).len()), "{splitter:?}");
             }
-            assert_eq!(
-                folds,
-                Folds::new(&labels(103), 5, splitter, &Streams::new(1)).unwrap()
-            );
-            assert_ne!(
-                folds,
-                Folds::new(&labels(103), 5, splitter, &Streams::new(2)).unwrap()
-            );
+            assert_eq!(folds, Folds::new(&labels(103), 5, splitter, &Streams::new(1)).unwrap());
+            assert_ne!(folds, Folds::new(&labels(103), 5, splitter, &Streams::new(2)).unwrap());
         }
         assert!(Folds::new(&labels(3), 4, Splitter::KFold, &Streams::new(0)).is_err());
         assert!(Folds::new(&labels(3), 1, Splitter::KFold, &Streams::new(0)).is_err());
@@ -266,16 +238,8 @@ mod tests {
         for f in 0..5 {
             let counts = y.select_rows(&folds.test(f)).count_by_label();
             assert_eq!(counts[2], 2, "label of 10 instances, fold {f}");
-            assert!(
-                (5..=6).contains(&counts[1]),
-                "label of 28 instances: {}",
-                counts[1]
-            );
-            assert!(
-                (19..=21).contains(&counts[0]),
-                "label of 100 instances: {}",
-                counts[0]
-            );
+            assert!((5..=6).contains(&counts[1]), "label of 28 instances: {}", counts[1]);
+            assert!((19..=21).contains(&counts[0]), "label of 100 instances: {}", counts[0]);
         }
     }
 
@@ -298,11 +262,8 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             assert!(read(&path, 2).is_err(), "{bad}");
         }
-        std::fs::write(
-            &path,
-            r#"{"format":"pomdp-fs split 1","instances":2,"test":[[1],[0]]}"#,
-        )
-        .unwrap();
+        std::fs::write(&path, r#"{"format":"pomdp-fs split 1","instances":2,"test":[[1],[0]]}"#)
+            .unwrap();
         assert_eq!(read(&path, 2).unwrap().test(0), [1]);
     }
 

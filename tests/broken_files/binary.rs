@@ -15,16 +15,8 @@ fn foreign_files() {
         vec![
             case("empty", "d.arff", b""),
             case("only blanks", "d.arff", b" \n\n"),
-            case(
-                "HTML instead of data",
-                "d.arff",
-                b"<!DOCTYPE html><html>404</html>",
-            ),
-            case(
-                "MATLAB 7.3",
-                "d.mat",
-                [b"MATLAB 7.3 MAT-file".as_slice(), &[b' '; 200]].concat(),
-            ),
+            case("HTML instead of data", "d.arff", b"<!DOCTYPE html><html>404</html>"),
+            case("MATLAB 7.3", "d.mat", [b"MATLAB 7.3 MAT-file".as_slice(), &[b' '; 200]].concat()),
             case("HDF5 behind a user block", "d.mat", hdf),
             case("NumPy", "d.npy", b"\x93NUMPY\x01\x00"),
             case("zip", "d.xlsx", b"PK\x03\x04rest"),
@@ -57,12 +49,8 @@ fn gzip_files() {
             case("wrong checksum", "d.arff.gz", flipped(good.len() - 8))
                 .with(|o| o.impute = Impute::Zero),
             case("damaged", "d.arff.gz", flipped(10)),
-            case(
-                "text behind",
-                "d.arff.gz",
-                [good, b"more text here"].concat(),
-            )
-            .with(|o| o.impute = Impute::Zero),
+            case("text behind", "d.arff.gz", [good, b"more text here"].concat())
+                .with(|o| o.impute = Impute::Zero),
             case("a compressed bomb", "d.arff.gz", bomb()),
         ],
     );
@@ -90,12 +78,7 @@ fn bomb() -> Vec<u8> {
     }
     push(0, 7, true); // end
     for chunk in bits.chunks(8) {
-        out.push(
-            chunk
-                .iter()
-                .enumerate()
-                .fold(0, |b, (k, &on)| b | u8::from(on) << k),
-        );
+        out.push(chunk.iter().enumerate().fold(0, |b, (k, &on)| b | u8::from(on) << k));
     }
     out.extend([0; 8]);
     out
@@ -127,15 +110,8 @@ fn matrix(name: &[u8; 4], rows: u32, cols: u32, values: &[f64], declared: u32) -
 
 #[test]
 fn matlab_files() {
-    let data = |values: &[f64]| {
-        matrix(
-            b"data",
-            values.len() as u32,
-            1,
-            values,
-            8 * values.len() as u32,
-        )
-    };
+    let data =
+        |values: &[f64]| matrix(b"data", values.len() as u32, 1, values, 8 * values.len() as u32);
     let y = |rows, cols, values: &[f64]| {
         let mut bytes = matrix(b"gnd\0", rows, cols, values, 8 * values.len() as u32);
         bytes[42] = 3; // the name has three letters
@@ -151,57 +127,24 @@ fn matlab_files() {
             broken("wrong byte order mark", [&mat(&[])[..126], b"XY"].concat()),
             broken("no variables", mat(&[])),
             broken("truncated tag", mat(&[14, 0, 0])),
-            broken(
-                "truncated values",
-                join(&[data(&[1.0, 2.0])])[..190].to_vec(),
-            ),
-            broken(
-                "element longer than the file",
-                mat(&words(&[14, 4_000_000_000])),
-            ),
-            broken(
-                "huge dimensions",
-                mat(&matrix(b"data", 0x7fff_ffff, 0x7fff_ffff, &[1.0], 8)),
-            ),
-            broken(
-                "dimensions that do not fit",
-                mat(&matrix(b"data", 3, 3, &[1.0], 8)),
-            ),
-            broken(
-                "negative dimensions",
-                mat(&matrix(b"data", u32::MAX, 1, &[1.0], 8)),
-            ),
-            broken(
-                "damaged compression",
-                mat(&[words(&[15, 8]), vec![0xff; 8]].concat()),
-            ),
-            broken(
-                "truncated compression",
-                mat(&[words(&[15, 2]), vec![0x78, 0x9c]].concat()),
-            ),
+            broken("truncated values", join(&[data(&[1.0, 2.0])])[..190].to_vec()),
+            broken("element longer than the file", mat(&words(&[14, 4_000_000_000]))),
+            broken("huge dimensions", mat(&matrix(b"data", 0x7fff_ffff, 0x7fff_ffff, &[1.0], 8))),
+            broken("dimensions that do not fit", mat(&matrix(b"data", 3, 3, &[1.0], 8))),
+            broken("negative dimensions", mat(&matrix(b"data", u32::MAX, 1, &[1.0], 8))),
+            broken("damaged compression", mat(&[words(&[15, 8]), vec![0xff; 8]].concat())),
+            broken("truncated compression", mat(&[words(&[15, 2]), vec![0x78, 0x9c]].concat())),
             broken("no features", join(&[y(1, 2, &[0.0, 1.0])])),
             broken("no labels", join(&[data(&[1.0, 2.0])])),
             broken(
                 "no shared number of instances",
                 join(&[data(&[1.0, 2.0]), y(3, 1, &[0.0, 1.0, 1.0])]),
             ),
-            broken(
-                "label value 7",
-                join(&[data(&[1.0, 2.0]), y(1, 2, &[0.0, 7.0])]),
-            ),
-            broken(
-                "missing feature",
-                join(&[data(&[1.0, f64::NAN]), y(1, 2, &[0.0, 1.0])]),
-            ),
-            broken(
-                "infinite feature",
-                join(&[data(&[f64::INFINITY, 1.0]), y(1, 2, &[0.0, 1.0])]),
-            ),
-            broken(
-                "part that is not there",
-                join(&[data(&[1.0, 2.0]), y(1, 2, &[0.0, 1.0])]),
-            )
-            .with(|o| o.part = pomdp_fs::data::Part::Test),
+            broken("label value 7", join(&[data(&[1.0, 2.0]), y(1, 2, &[0.0, 7.0])])),
+            broken("missing feature", join(&[data(&[1.0, f64::NAN]), y(1, 2, &[0.0, 1.0])])),
+            broken("infinite feature", join(&[data(&[f64::INFINITY, 1.0]), y(1, 2, &[0.0, 1.0])])),
+            broken("part that is not there", join(&[data(&[1.0, 2.0]), y(1, 2, &[0.0, 1.0])]))
+                .with(|o| o.part = pomdp_fs::data::Part::Test),
         ],
     );
     // The same pieces, whole, are a data set.
@@ -216,9 +159,7 @@ fn places_that_are_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| {
         let error = load(dir.path().join(name), &ReadOptions::default()).unwrap_err();
-        error
-            .to_string()
-            .replace(&dir.path().display().to_string(), "DIR")
+        error.to_string().replace(&dir.path().display().to_string(), "DIR")
     };
     insta::assert_snapshot!(at(""), @"DIR/: found a folder, expected a data file");
     insta::assert_snapshot!(at("none.arff"), @"DIR/none.arff: cannot read: No such file or directory (os error 2)");
@@ -236,9 +177,7 @@ fn no_permission() {
         eprintln!("skipped: this user may read everything");
         return;
     }
-    let error = load(&path, &ReadOptions::default())
-        .unwrap_err()
-        .to_string();
+    let error = load(&path, &ReadOptions::default()).unwrap_err().to_string();
     assert!(
         error.ends_with("secret.arff: cannot read: Permission denied (os error 13)"),
         "{error}"
@@ -251,10 +190,7 @@ fn candidates_alone_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("d.arff");
     std::fs::write(&path, format!("{HEAD}@data\n1,x,1\n")).unwrap();
-    let options = ReadOptions {
-        role: Role::Candidates,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions { role: Role::Candidates, ..ReadOptions::default() };
     let set = load(&path, &options).unwrap();
     assert!(set.truth.is_none() && set.candidates.is_some());
 }

@@ -19,10 +19,7 @@ fn case(name: &'static str, file: &'static str, bytes: impl AsRef<[u8]>) -> Case
     Case {
         name,
         files: vec![(file, bytes.as_ref().to_vec())],
-        options: ReadOptions {
-            max_bytes: 1 << 20,
-            ..ReadOptions::default()
-        },
+        options: ReadOptions { max_bytes: 1 << 20, ..ReadOptions::default() },
     }
 }
 
@@ -43,20 +40,12 @@ impl Case {
             std::fs::write(dir.path().join(file), bytes).unwrap();
         }
         let mut options = self.options.clone();
-        for path in [
-            &mut options.xml,
-            &mut options.candidates_from,
-            &mut options.truth_from,
-        ] {
+        for path in [&mut options.xml, &mut options.candidates_from, &mut options.truth_from] {
             *path = path.as_ref().map(|p| dir.path().join(p));
         }
         let error = load(dir.path().join(self.files[0].0), &options);
-        let error = error
-            .err()
-            .unwrap_or_else(|| panic!("{} was read", self.name));
-        error
-            .to_string()
-            .replace(&format!("{}/", dir.path().display()), "")
+        let error = error.err().unwrap_or_else(|| panic!("{} was read", self.name));
+        error.to_string().replace(&format!("{}/", dir.path().display()), "")
     }
 }
 

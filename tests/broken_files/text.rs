@@ -20,47 +20,20 @@ fn arff_headers() {
             header("no @data", HEAD),
             header("truncated in an attribute", "@relation r\n@attribute a num"),
             header("no attributes", "@relation r\n@data\n1\n"),
-            header(
-                "attribute without a name",
-                "@relation r\n@attribute\n@data\n",
-            ),
-            header(
-                "attribute without a type",
-                "@relation r\n@attribute a\n@data\n",
-            ),
-            header(
-                "unknown type",
-                "@relation r\n  @attribute a complex\n@data\n",
-            ),
+            header("attribute without a name", "@relation r\n@attribute\n@data\n"),
+            header("attribute without a type", "@relation r\n@attribute a\n@data\n"),
+            header("unknown type", "@relation r\n  @attribute a complex\n@data\n"),
             header(
                 "duplicate attribute",
                 "@relation r\n@attribute a real\n@attribute a real\n@data\n",
             ),
-            header(
-                "quote never closed",
-                "@relation r\n@attribute 'a real\n@data\n",
-            ),
-            header(
-                "nominal never closed",
-                "@relation r\n@attribute a {0,1\n@data\n",
-            ),
-            header(
-                "nominal with an empty value",
-                "@relation r\n@attribute a {0,,1}\n@data\n",
-            ),
-            header(
-                "nominal without values",
-                "@relation r\n@attribute a {}\n@data\n",
-            ),
-            header(
-                "nominal value twice",
-                "@relation r\n@attribute a {x,y,x}\n@data\n",
-            ),
+            header("quote never closed", "@relation r\n@attribute 'a real\n@data\n"),
+            header("nominal never closed", "@relation r\n@attribute a {0,1\n@data\n"),
+            header("nominal with an empty value", "@relation r\n@attribute a {0,,1}\n@data\n"),
+            header("nominal without values", "@relation r\n@attribute a {}\n@data\n"),
+            header("nominal value twice", "@relation r\n@attribute a {x,y,x}\n@data\n"),
             header("unknown keyword", "@relation r\n@inputs a\n@data\n"),
-            header(
-                "rows before @data",
-                "@relation r\n@attribute a real\n1,2\n@data\n",
-            ),
+            header("rows before @data", "@relation r\n@attribute a real\n1,2\n@data\n"),
             header(
                 "nothing says which are labels",
                 "@relation r\n@attribute a real\n@attribute b {0,1}\n@data\n1,0\n",
@@ -81,16 +54,10 @@ fn arff_headers() {
                 "text attribute",
                 "@relation 'r: -C -1'\n@attribute id string\n@attribute b {0,1}\n@data\nx,0\n",
             ),
-            header(
-                "label named by an option is missing",
-                &format!("{HEAD}@data\n1,x,0\n"),
-            )
-            .with(|o| o.labels = Some(LabelSpec::Names(vec!["L".to_owned()]))),
-            header(
-                "ignored column is a label",
-                &format!("{HEAD}@data\n1,x,0\n"),
-            )
-            .with(|o| o.ignore = vec!["l".to_owned()]),
+            header("label named by an option is missing", &format!("{HEAD}@data\n1,x,0\n"))
+                .with(|o| o.labels = Some(LabelSpec::Names(vec!["L".to_owned()]))),
+            header("ignored column is a label", &format!("{HEAD}@data\n1,x,0\n"))
+                .with(|o| o.ignore = vec!["l".to_owned()]),
         ],
     );
 }
@@ -122,10 +89,7 @@ fn arff_rows() {
             arff("sparse: negative column", "{-1 1}\n"),
             arff("sparse: no comma", "{0 1 1 y}\n"),
             arff("sparse: text behind", "{0 1}, {5}\n"),
-            arff(
-                "sparse: column number beyond all bounds",
-                "{99999999999999999999 1}\n",
-            ),
+            arff("sparse: column number beyond all bounds", "{99999999999999999999 1}\n"),
             arff("quote never closed in a row", "1,'x,0\n"),
             arff("more rows than the memory limit", &"{}\n".repeat(70_000)),
             header(
@@ -143,10 +107,7 @@ fn arff_rows() {
 #[test]
 fn label_files() {
     let data = || arff("", "1,x,0\n");
-    let xml = |name: &'static str, text: &[u8]| Case {
-        name,
-        ..data().beside("d.xml", text)
-    };
+    let xml = |name: &'static str, text: &[u8]| Case { name, ..data().beside("d.xml", text) };
     check("label_files", vec![
         xml("label missing from the ARFF", b"<labels>\n<label name='l'/>\n<label name='m'/>\n</labels>"),
         xml("label spelled in another way", b"<labels><label name='L'/></labels>"),
@@ -190,11 +151,8 @@ fn csv_files() {
                 .with(|o| o.candidates = Some(LabelSpec::First(2))),
             csv("candidates overlap the truth", b"a,b,l\n1,2,1\n")
                 .with(|o| o.candidates = Some(LabelSpec::Last(1))),
-            csv(
-                "marked blocks do not agree",
-                b"a,label:x,candidate:y\n1,1,1\n",
-            )
-            .with(|o| o.labels = None),
+            csv("marked blocks do not agree", b"a,label:x,candidate:y\n1,1,1\n")
+                .with(|o| o.labels = None),
             csv("second file with other rows", b"a,l\n1,1\n2,0\n")
                 .beside("c.csv", b"a,l\n1,1\n")
                 .with(|o| o.candidates_from = Some("c.csv".into())),
@@ -233,10 +191,7 @@ fn libsvm_files() {
             svm("no features", "1\n2\n"),
             svm("no labels", " 1:1\n"),
             svm("only remarks", "# nothing\n"),
-            svm(
-                "names that are not JSON",
-                "# pomdp-fs {\"features\":\n0 0:1\n",
-            ),
+            svm("names that are not JSON", "# pomdp-fs {\"features\":\n0 0:1\n"),
             svm(
                 "names of an unknown block",
                 "# pomdp-fs {\"features\":[\"a\"],\"labels\":[\"b\"],\"block\":\"x\"}\n0 0:1\n",

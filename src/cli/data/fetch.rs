@@ -32,19 +32,12 @@ impl Fetch {
             Error::config("nothing says where to put the files")
                 .hint("give --data-dir DIR, or set the variable POMDP_FS_DATA")
         })?;
-        let entries: Vec<_> = self
-            .sets
-            .iter()
-            .map(|s| catalog::find(s))
-            .collect::<Result<_>>()?;
+        let entries: Vec<_> = self.sets.iter().map(|s| catalog::find(s)).collect::<Result<_>>()?;
         let mut result = Vec::new();
         for entry in &entries {
             let files = catalog::fetch(entry, folder, |text| context.note(text))?;
             let files = files.iter().map(|f| f.display().to_string());
-            result.push(Fetched {
-                name: entry.name.clone(),
-                files: files.collect(),
-            });
+            result.push(Fetched { name: entry.name.clone(), files: files.collect() });
             context.say(format!(
                 "{}: all files are here and right. Cite: {}",
                 entry.name, entry.citation

@@ -36,11 +36,7 @@ fn text(info: &Info, origin: &str) -> String {
         format!("{} ({})", info.dataset, origin),
         format!("  instances            {}", info.n),
         format!("  features             {}", info.d),
-        format!(
-            "  labels               {} ({})",
-            info.labels,
-            info.label_blocks.join(" and ")
-        ),
+        format!("  labels               {} ({})", info.labels, info.label_blocks.join(" and ")),
         format!("  cardinality          {:.6}", info.cardinality),
         format!("  density              {:.6}", info.density),
         format!("  distinct label sets  {}", info.distinct_label_sets),
@@ -54,10 +50,7 @@ fn text(info: &Info, origin: &str) -> String {
             "  kinds of features    {} real, {} integer, {} two-valued, {} binary, {} constant",
             k.real, k.integer, k.two_valued, k.binary, k.constant
         ),
-        format!(
-            "  range of values      {} to {}",
-            info.value_min, info.value_max
-        ),
+        format!("  range of values      {} to {}", info.value_min, info.value_max),
         format!("  share of zeros       {:.4}", info.zero_fraction),
         format!(
             "  duplicate rows       {} ({} in the features alone)",

@@ -31,24 +31,13 @@ impl List {
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
         let folders = self.place.folders();
         let entries = catalog::entries()?;
-        let rows: Vec<Row<'_>> = entries
-            .iter()
-            .map(|entry| Row {
-                status: entry.status(&folders),
-                entry,
-            })
-            .collect();
+        let rows: Vec<Row<'_>> =
+            entries.iter().map(|entry| Row { status: entry.status(&folders), entry }).collect();
         let mut table = Table::new();
         table.load_style(
             TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')),
         );
-        table.set_header([
-            "set",
-            "status",
-            "full n x d x L",
-            "paper's n x d x L",
-            "rule",
-        ]);
+        table.set_header(["set", "status", "full n x d x L", "paper's n x d x L", "rule"]);
         for row in &rows {
             let (e, p) = (row.entry, &row.entry.paper);
             table.add_row([
@@ -87,18 +76,13 @@ fn details(entry: &Entry) -> String {
     }
     let bundled = entry.bundled.iter().flat_map(|b| &b.files);
     for file in entry.files.iter().chain(bundled) {
-        let size = file
-            .size
-            .map_or("size unknown".to_owned(), |s| format!("{s} bytes"));
+        let size = file.size.map_or("size unknown".to_owned(), |s| format!("{s} bytes"));
         let hash = match (&file.sha256, &file.git_blob) {
             (Some(hash), _) => format!("SHA-256 {hash}"),
             (None, Some(id)) => format!("git blob {id}"),
             _ => String::new(),
         };
-        let url = file
-            .url
-            .as_deref()
-            .unwrap_or("in the project's data/ folder");
+        let url = file.url.as_deref().unwrap_or("in the project's data/ folder");
         text += &format!("\n  {}: {size}, {hash}\n    {url}", file.file);
     }
     text

@@ -49,12 +49,7 @@ impl NoiseCommand {
         let truth = super::truth(&dataset)?;
         let made = noise::inject(truth, self.scheme, self.rate, &context.streams)?;
         let seed = context.streams.root();
-        noise::write(
-            &self.out,
-            truth,
-            &made,
-            Some((self.scheme, self.rate, seed)),
-        )?;
+        noise::write(&self.out, truth, &made, Some((self.scheme, self.rate, seed)))?;
         context.say(format!(
             "{} of {} irrelevant labels became candidates: realised rate {:.6}, asked for {}",
             made.added,

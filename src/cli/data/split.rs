@@ -46,17 +46,8 @@ impl Split {
         let seed = context.streams.root();
         split::write(&self.out, &folds, Some((self.by, seed)))?;
         let sizes: Vec<usize> = (0..folds.k()).map(|f| folds.test(f).len()).collect();
-        context.say(format!(
-            "{} instances in {} folds of {sizes:?}",
-            folds.n(),
-            folds.k()
-        ));
-        context.emit(&Made {
-            splitter: self.by,
-            seed,
-            instances: folds.n(),
-            test_sizes: sizes,
-        })?;
+        context.say(format!("{} instances in {} folds of {sizes:?}", folds.n(), folds.k()));
+        context.emit(&Made { splitter: self.by, seed, instances: folds.n(), test_sizes: sizes })?;
         Ok(true)
     }
 }

@@ -37,11 +37,7 @@ impl Verify {
         let folders = self.place.folders();
         let entries = match self.sets.is_empty() {
             true => catalog::entries()?,
-            false => self
-                .sets
-                .iter()
-                .map(|s| catalog::find(s))
-                .collect::<Result<_>>()?,
+            false => self.sets.iter().map(|s| catalog::find(s)).collect::<Result<_>>()?,
         };
         let mut sets = Vec::new();
         for entry in &entries {
@@ -53,10 +49,7 @@ impl Verify {
                 (false, _) => "WRONG",
             };
             context.say(format!("{:16}{verdict}", entry.name));
-            checked
-                .problems
-                .iter()
-                .for_each(|p| context.say(format!("  {p}")));
+            checked.problems.iter().for_each(|p| context.say(format!("  {p}")));
             sets.push(checked);
         }
         let pass = sets.iter().all(|s| s.pass);
@@ -76,27 +69,17 @@ fn check(entry: &Entry, folders: &Folders, required: bool) -> Checked {
         problems.extend(wrong_files(entry, folders));
         problems.extend(wrong_size(entry, folders, status));
     }
-    Checked {
-        name: entry.name.clone(),
-        status,
-        pass: problems.is_empty(),
-        problems,
-    }
+    Checked { name: entry.name.clone(), status, pass: problems.is_empty(), problems }
 }
 
 /// Files whose bytes are not the known ones.
 fn wrong_files(entry: &Entry, folders: &Folders) -> Vec<String> {
-    let own = entry
-        .files
-        .iter()
-        .filter_map(|f| Some((f, folders.find(&entry.name, &f.file)?)));
+    let own = entry.files.iter().filter_map(|f| Some((f, folders.find(&entry.name, &f.file)?)));
     let bundled = entry.bundled.iter().flat_map(|b| &b.files);
     let bundled = bundled.filter_map(|f| Some((f, folders.bundled(&f.file)?)));
     let wrong = own.chain(bundled).filter_map(|(file, path)| {
         let bytes = io::read(&path);
-        bytes
-            .and_then(|b| file.check(&b).map_err(|e| e.in_file(&path)))
-            .err()
+        bytes.and_then(|b| file.check(&b).map_err(|e| e.in_file(&path))).err()
     });
     wrong.map(|e| e.to_string()).collect()
 }
@@ -113,8 +96,5 @@ fn wrong_size(entry: &Entry, folders: &Folders, status: Status) -> Option<String
         return None;
     }
     let (n, d, l) = (set.n(), set.d(), set.labels());
-    Some(format!(
-        "found {n} x {d} x {l}, expected {} x {} x {}",
-        p.n, p.d, p.labels
-    ))
+    Some(format!("found {n} x {d} x {l}, expected {} x {} x {}", p.n, p.d, p.labels))
 }

@@ -57,9 +57,7 @@ pub fn first_labels(full: &Dataset, count: usize) -> Dataset {
     out.candidates = full.candidates.as_ref().map(cut);
     out.label_names.truncate(count);
     if let Some(y) = out.truth.as_ref().or(out.candidates.as_ref()) {
-        let rows: Vec<usize> = (0..y.rows())
-            .filter(|&i| y.row(i).contains(&true))
-            .collect();
+        let rows: Vec<usize> = (0..y.rows()).filter(|&i| y.row(i).contains(&true)).collect();
         out.x = out.x.select_rows(&rows);
         out.truth = out.truth.map(|y| y.select_rows(&rows));
         out.candidates = out.candidates.map(|c| c.select_rows(&rows));

@@ -15,10 +15,7 @@ use crate::{Error, Result, io};
 pub fn fetch(entry: &Entry, folder: &Path, mut note: impl FnMut(&str)) -> Result<Vec<PathBuf>> {
     if entry.files.is_empty() {
         let why = entry.note.as_deref().unwrap_or("it comes with the project");
-        return Err(Error::config(format!(
-            "'{}' has no address: {why}",
-            entry.name
-        )));
+        return Err(Error::config(format!("'{}' has no address: {why}", entry.name)));
     }
     let name = entry.name.strip_suffix("-paper").unwrap_or(&entry.name);
     let folder = folder.join(name);
@@ -27,8 +24,7 @@ pub fn fetch(entry: &Entry, folder: &Path, mut note: impl FnMut(&str)) -> Result
     for file in &entry.files {
         let path = folder.join(&file.file);
         if path.is_file() {
-            file.check(&io::read(&path)?)
-                .map_err(|e| e.in_file(&path))?;
+            file.check(&io::read(&path)?).map_err(|e| e.in_file(&path))?;
             note(&format!("{}: already here, and right", file.file));
         } else {
             note(&format!("{}: downloading", file.file));
@@ -67,14 +63,7 @@ fn download(file: &KnownFile, target: &Path) -> Result<()> {
     };
     let temporary = target.with_extension("part");
     let run = Command::new("curl")
-        .args([
-            "--fail",
-            "--silent",
-            "--show-error",
-            "--location",
-            "--proto",
-            "=https",
-        ])
+        .args(["--fail", "--silent", "--show-error", "--location", "--proto", "=https"])
         .args(["--connect-timeout", "20", "--max-time", "600", "--output"])
         .arg(&temporary)
         .arg("--")
@@ -120,26 +109,11 @@ mod tests {
             git_blob: None,
         };
         file.check(b"hello\n").unwrap();
-        assert!(
-            file.check(b"hello")
-                .unwrap_err()
-                .to_string()
-                .contains("5 bytes")
-        );
-        assert!(
-            file.check(b"jello\n")
-                .unwrap_err()
-                .to_string()
-                .contains("SHA-256")
-        );
+        assert!(file.check(b"hello").unwrap_err().to_string().contains("5 bytes"));
+        assert!(file.check(b"jello\n").unwrap_err().to_string().contains("SHA-256"));
         file.sha256 = None;
         file.git_blob = Some("ce013625030ba8dba906f756967f9e9ca394464a".to_owned());
         file.check(b"hello\n").unwrap();
-        assert!(
-            file.check(b"jello\n")
-                .unwrap_err()
-                .to_string()
-                .contains("git blob id")
-        );
+        assert!(file.check(b"jello\n").unwrap_err().to_string().contains("git blob id"));
     }
 }

@@ -18,25 +18,13 @@ pub const VARIABLE: &str = "POMDP_FS_DATA";
 impl Folders {
     /// `--data-dir` first, then `POMDP_FS_DATA`; bundled files in `data/` here or beside the program.
     pub fn standard(data_dir: Option<&Path>) -> Self {
-        let variable = std::env::var_os(VARIABLE)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from);
+        let variable = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         let program = std::env::current_exe().ok();
         let beside = program.as_deref().and_then(Path::parent);
-        let shared = beside
-            .and_then(Path::parent)
-            .map(|p| p.join("share/pomdp-fs/data"));
-        let project = [
-            Some(PathBuf::from("data")),
-            beside.map(|p| p.join("data")),
-            shared,
-        ];
+        let shared = beside.and_then(Path::parent).map(|p| p.join("share/pomdp-fs/data"));
+        let project = [Some(PathBuf::from("data")), beside.map(|p| p.join("data")), shared];
         Folders {
-            user: data_dir
-                .map(Path::to_path_buf)
-                .into_iter()
-                .chain(variable)
-                .collect(),
+            user: data_dir.map(Path::to_path_buf).into_iter().chain(variable).collect(),
             project: project.into_iter().flatten().collect(),
         }
     }
@@ -48,10 +36,7 @@ impl Folders {
 
     /// These folders only, for the user's files and for the project's.
     pub fn only(user: &[PathBuf], project: &[PathBuf]) -> Self {
-        Folders {
-            user: user.to_vec(),
-            project: project.to_vec(),
-        }
+        Folders { user: user.to_vec(), project: project.to_vec() }
     }
 
     /// The first data folder of the user.
@@ -63,10 +48,7 @@ impl Folders {
     pub fn find(&self, set: &str, file: &str) -> Option<PathBuf> {
         // slashdot-paper is made of the files of slashdot.
         let base = set.strip_suffix("-paper").unwrap_or(set);
-        let places = self
-            .user
-            .iter()
-            .flat_map(|f| [f.join(base).join(file), f.join(file)]);
+        let places = self.user.iter().flat_map(|f| [f.join(base).join(file), f.join(file)]);
         places.into_iter().find(|p| p.is_file())
     }
 

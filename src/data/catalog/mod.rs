@@ -144,14 +144,9 @@ pub fn entries() -> Result<Vec<Entry>> {
 pub fn find(name: &str) -> Result<Entry> {
     let all = entries()?;
     let names: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
-    all.into_iter()
-        .find(|e| e.name.eq_ignore_ascii_case(name))
-        .ok_or_else(|| {
-            Error::config(format!(
-                "found the data set '{name}', expected {}",
-                names.join(", ")
-            ))
-        })
+    all.into_iter().find(|e| e.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        Error::config(format!("found the data set '{name}', expected {}", names.join(", ")))
+    })
 }
 
 /// Opens what the user named: a file if there is one, else a set of the catalog.
@@ -185,20 +180,14 @@ impl Entry {
 
     /// Data files that are in a data folder.
     fn found(&self, folders: &Folders) -> Vec<std::path::PathBuf> {
-        self.data
-            .iter()
-            .filter_map(|f| folders.find(&self.name, f))
-            .collect()
+        self.data.iter().filter_map(|f| folders.find(&self.name, f)).collect()
     }
 
     /// Reads the set. The project's own copy comes first, so that results do not depend on what else
     /// lies in a data folder.
     pub fn load(&self, cut: Cut, folders: &Folders) -> Result<Dataset> {
         let options = ReadOptions::default();
-        let usable = self
-            .bundled
-            .as_ref()
-            .filter(|b| cut == Cut::Paper || !b.cut);
+        let usable = self.bundled.as_ref().filter(|b| cut == Cut::Paper || !b.cut);
         if let Some(bundled) = usable {
             if let Some(path) = folders.bundled(&bundled.files[0].file) {
                 return Ok(self.named(load(path, &options)?));
@@ -236,10 +225,7 @@ impl Entry {
             return Err(self.missing(folders));
         };
         let xml = self.xml.as_ref().and_then(|f| folders.find(&self.name, f));
-        let options = ReadOptions {
-            xml,
-            ..ReadOptions::default()
-        };
+        let options = ReadOptions { xml, ..ReadOptions::default() };
         let mut set = load(first, &options)?;
         for path in more {
             append(&mut set, load(path, &options)?)?;
@@ -272,10 +258,8 @@ impl Entry {
 /// Adds the instances of another part of the same set.
 fn append(set: &mut Dataset, more: Dataset) -> Result<()> {
     if (&set.feature_names, &set.label_names) != (&more.feature_names, &more.label_names) {
-        return Err(
-            Error::input("the parts of the set do not have the same columns")
-                .in_file(&more.source.origin),
-        );
+        return Err(Error::input("the parts of the set do not have the same columns")
+            .in_file(&more.source.origin));
     }
     let x = [set.x.as_slice(), more.x.as_slice()].concat();
     let n = set.n() + more.n();
@@ -284,10 +268,7 @@ fn append(set: &mut Dataset, more: Dataset) -> Result<()> {
         set.truth = Some(super::Labels::from_vec(n, a.cols(), cells));
     }
     set.x = crate::linalg::Mat::from_vec(n, set.d(), x);
-    let note = format!(
-        "then {} (SHA-256 {})",
-        more.source.origin, more.source.sha256
-    );
+    let note = format!("then {} (SHA-256 {})", more.source.origin, more.source.sha256);
     set.source.notes.push(note);
     Ok(())
 }
@@ -303,11 +284,7 @@ mod tests {
         for entry in &all {
             let named: Vec<&String> = entry.files.iter().map(|f| &f.file).collect();
             assert!(
-                entry
-                    .data
-                    .iter()
-                    .chain(&entry.xml)
-                    .all(|f| named.contains(&f)),
+                entry.data.iter().chain(&entry.xml).all(|f| named.contains(&f)),
                 "{}",
                 entry.name
             );
@@ -319,12 +296,7 @@ mod tests {
             assert!(!entry.citation.is_empty());
         }
         assert_eq!(find("YEAST").unwrap().name, "yeast");
-        assert!(
-            find("iris")
-                .unwrap_err()
-                .to_string()
-                .contains("slashdot-paper")
-        );
+        assert!(find("iris").unwrap_err().to_string().contains("slashdot-paper"));
     }
 
     #[test]

@@ -24,10 +24,7 @@ pub(crate) fn read(reader: impl BufRead, xml: XmlLabels, options: &ReadOptions) 
     let mut lines = Lines::new(reader);
     let header = Header::read(&mut lines)?;
     let names: Vec<&str> = header.attributes.iter().map(|a| a.name.as_str()).collect();
-    let said = Said {
-        xml,
-        meka: header.meka,
-    };
+    let said = Said { xml, meka: header.meka };
     let layout = Layout::decide(&names, &said, options)?;
     check_kinds(&header, &layout)?;
     let absent = |c: usize| match &header.attributes[c].kind {
@@ -85,11 +82,7 @@ fn check_kinds(header: &Header, layout: &Layout) -> Result<()> {
             }
             (Kind::Nominal(nominal), _) if nominal.values.len() <= 2 => continue,
             (Kind::Nominal(nominal), _) => Error::found(
-                format_args!(
-                    "{} values for the label '{}'",
-                    nominal.values.len(),
-                    attribute.name
-                ),
+                format_args!("{} values for the label '{}'", nominal.values.len(), attribute.name),
                 "two, such as {0,1}",
             ),
             (Kind::Unusable(kind), _) => Error::found(
@@ -113,11 +106,7 @@ fn nominal_features(
     let (mut two, mut more) = (0, 0);
     for (c, attribute) in header.attributes.iter().enumerate() {
         if let (Kind::Nominal(nominal), Use::Feature(j)) = (&attribute.kind, layout.uses[c]) {
-            *(if nominal.values.len() <= 2 {
-                &mut two
-            } else {
-                &mut more
-            }) += 1;
+            *(if nominal.values.len() <= 2 { &mut two } else { &mut more }) += 1;
             let mut values: Vec<&(Vec<u8>, f64)> = nominal.values.iter().collect();
             values.sort_by(|a, b| a.1.total_cmp(&b.1));
             let values = values.iter().map(|(v, _)| decode(v).0).collect();
@@ -125,9 +114,7 @@ fn nominal_features(
         }
     }
     if two > 0 {
-        notes.push(format!(
-            "{two} features with at most two nominal values are read as 0 and 1"
-        ));
+        notes.push(format!("{two} features with at most two nominal values are read as 0 and 1"));
     }
     if more > 0 {
         notes.push(format!(
@@ -145,11 +132,7 @@ fn second_section(cursor: &Cursor<'_>) -> Error {
         .take(40)
         .collect();
     let found = format!("'{}' among the data", String::from_utf8_lossy(&word));
-    cursor.error(
-        cursor.at,
-        &found,
-        "rows only: the header ends at the first @data",
-    )
+    cursor.error(cursor.at, &found, "rows only: the header ends at the first @data")
 }
 
 #[cfg(test)]
@@ -158,10 +141,7 @@ mod tests {
     use crate::data::read::options::{Impute, LabelSpec};
 
     fn options(labels: usize) -> ReadOptions {
-        ReadOptions {
-            labels: Some(LabelSpec::Last(labels)),
-            ..ReadOptions::default()
-        }
+        ReadOptions { labels: Some(LabelSpec::Last(labels)), ..ReadOptions::default() }
     }
 
     fn parse(text: &[u8], options: &ReadOptions) -> Result<Parsed> {
@@ -175,10 +155,7 @@ mod tests {
         let text =
             format!("{HEAD}% comment\n1.5,x,YES,1\r\n\n -2e3 , 'z' ,\tNO, 0 % end\n7\ty\tYES\t0");
         let p = parse(text.as_bytes(), &options(1)).unwrap();
-        assert_eq!(
-            p.matrices.x.as_slice(),
-            [1.5, 0.0, 1.0, -2000.0, 2.0, 0.0, 7.0, 1.0, 1.0]
-        );
+        assert_eq!(p.matrices.x.as_slice(), [1.5, 0.0, 1.0, -2000.0, 2.0, 0.0, 7.0, 1.0, 1.0]);
         assert_eq!(p.matrices.truth.unwrap().as_slice(), [true, false, false]);
         assert_eq!(p.nominal[&1], ["x", "y", "z"]);
         assert_eq!(p.format, "arff, dense");
@@ -189,10 +166,7 @@ mod tests {
         let head = HEAD.replace("{NO,YES}", "{YES,NO}");
         let text = format!("{head}{{}}\n{{0 3, 2 NO,3 1}}\n{{ 1 'z' }}\n");
         let p = parse(text.as_bytes(), &options(1)).unwrap();
-        assert_eq!(
-            p.matrices.x.as_slice(),
-            [0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 2.0, 1.0]
-        );
+        assert_eq!(p.matrices.x.as_slice(), [0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 2.0, 1.0]);
         assert_eq!(p.matrices.truth.unwrap().as_slice(), [false, true, false]);
         assert_eq!(p.format, "arff, sparse");
     }
@@ -202,10 +176,7 @@ mod tests {
         let text = format!("{HEAD}1,x,YES,1\n?,x,YES,1\n3,?,NO,0\n");
         let error = parse(text.as_bytes(), &options(1)).err().unwrap();
         assert_eq!(error.position(), (Some(8), Some(1)));
-        let filled = ReadOptions {
-            impute: Impute::Mean,
-            ..options(1)
-        };
+        let filled = ReadOptions { impute: Impute::Mean, ..options(1) };
         let p = parse(text.as_bytes(), &filled).unwrap();
         assert_eq!(p.matrices.x[(1, 0)], 2.0);
         let label = format!("{HEAD}1,x,YES,?\n");
@@ -216,10 +187,7 @@ mod tests {
     fn text_columns_can_be_left_out() {
         let text = "@relation r\n@attribute id string\n@attribute a numeric\n@attribute l {0,1}\n@data\n'protein 1, x',2,1\n?,3,0\n";
         assert!(parse(text.as_bytes(), &options(1)).is_err());
-        let ignoring = ReadOptions {
-            ignore: vec!["id".to_owned()],
-            ..options(1)
-        };
+        let ignoring = ReadOptions { ignore: vec!["id".to_owned()], ..options(1) };
         let p = parse(text.as_bytes(), &ignoring).unwrap();
         assert_eq!(p.matrices.x.as_slice(), [2.0, 3.0]);
     }
@@ -227,10 +195,7 @@ mod tests {
     #[test]
     fn memory_has_a_bound() {
         let text = format!("{HEAD}{}", "{}\n".repeat(100));
-        let small = ReadOptions {
-            max_bytes: 1000,
-            ..options(1)
-        };
+        let small = ReadOptions { max_bytes: 1000, ..options(1) };
         let error = parse(text.as_bytes(), &small).err().unwrap();
         assert!(error.to_string().contains("--max-memory"), "{error}");
     }

@@ -23,12 +23,8 @@ pub(crate) struct Header {
 impl Header {
     /// Reads up to and including `@data`.
     pub(crate) fn read(lines: &mut Lines<impl BufRead>) -> Result<Self> {
-        let mut header = Header {
-            attributes: Vec::new(),
-            lines: Vec::new(),
-            meka: None,
-            latin1: false,
-        };
+        let mut header =
+            Header { attributes: Vec::new(), lines: Vec::new(), meka: None, latin1: false };
         let mut first_line: HashMap<String, u64> = HashMap::new();
         loop {
             let number = lines.number() + 1;
@@ -40,10 +36,7 @@ impl Header {
                 continue;
             }
             let word = text.iter().take_while(|c| !c.is_ascii_whitespace()).count();
-            let mut rest = Cursor {
-                line,
-                at: indent + word,
-            };
+            let mut rest = Cursor { line, at: indent + word };
             match text[..word].to_ascii_lowercase().as_slice() {
                 b"@relation" => header.meka = meka_count(&text[word..]),
                 b"@attribute" => {
@@ -72,10 +65,8 @@ impl Header {
             }
         }
         if header.attributes.is_empty() {
-            return Err(
-                Error::found("no @attribute line", "at least one before @data")
-                    .at_line(lines.number()),
-            );
+            return Err(Error::found("no @attribute line", "at least one before @data")
+                .at_line(lines.number()));
         }
         Ok(header)
     }
@@ -93,10 +84,7 @@ impl Header {
         let from = rest.at;
         if rest.peek() == Some(b'{') {
             rest.at += 1;
-            return Ok(Attribute {
-                name,
-                kind: Kind::Nominal(nominal_values(rest)?),
-            });
+            return Ok(Attribute { name, kind: Kind::Nominal(nominal_values(rest)?) });
         }
         // KEEL writes a range behind the type: `real [0, 1]`.
         let word = rest.token(b"[")?.to_ascii_lowercase();
@@ -209,11 +197,7 @@ impl Cursor<'_> {
                 _ => text.push(c),
             }
         }
-        Err(self.error(
-            from,
-            "a quote that is never closed",
-            "a closing quote in the same line",
-        ))
+        Err(self.error(from, "a quote that is never closed", "a closing quote in the same line"))
     }
 
     /// "found …, expected …" at byte `at` of this line.
@@ -248,17 +232,9 @@ mod tests {
         assert_eq!(header.meka, Some(-22));
         assert!(header.latin1);
         assert_eq!(header.lines, [4, 5, 6, 7, 8]);
-        let Kind::Nominal(nominal) = &header.attributes[2].kind else {
-            panic!()
-        };
-        assert_eq!(
-            nominal.values,
-            [(b"a b".to_vec(), 0.0), (b"c}".to_vec(), 1.0)]
-        );
-        assert!(matches!(
-            header.attributes[4].kind,
-            Kind::Unusable("string")
-        ));
+        let Kind::Nominal(nominal) = &header.attributes[2].kind else { panic!() };
+        assert_eq!(nominal.values, [(b"a b".to_vec(), 0.0), (b"c}".to_vec(), 1.0)]);
+        assert!(matches!(header.attributes[4].kind, Kind::Unusable("string")));
     }
 
     #[test]

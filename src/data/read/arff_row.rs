@@ -67,17 +67,10 @@ pub(crate) fn sparse_row(
             None => return Err(cursor.error(from, "the end of the line", "'}'")),
             Some(_) => {}
         }
-        let digits = cursor.line[from..]
-            .iter()
-            .take_while(|c| c.is_ascii_digit())
-            .count();
+        let digits = cursor.line[from..].iter().take_while(|c| c.is_ascii_digit()).count();
         cursor.at += digits;
         let column = parse_index(&cursor.line[from..cursor.at]).ok_or_else(|| {
-            cursor.error(
-                from,
-                "no column number",
-                "'column value' pairs, columns from 0",
-            )
+            cursor.error(from, "no column number", "'column value' pairs, columns from 0")
         })?;
         if column >= attributes.len() {
             let found = format!("column {column}");
@@ -136,9 +129,7 @@ fn value(
         &rest[..length]
     };
     if text == b"?" && !quoted {
-        return rows
-            .put_missing(c)
-            .map_err(|e| name_it(cursor.place(from, e), &attributes[c]));
+        return rows.put_missing(c).map_err(|e| name_it(cursor.place(from, e), &attributes[c]));
     }
     let value = match &attributes[c].kind {
         Kind::Numeric => parse_number(text),
@@ -146,9 +137,9 @@ fn value(
         Kind::Unusable(_) => Some(0.0),
     };
     match value {
-        Some(value) => rows
-            .put(c, value)
-            .map_err(|e| name_it(cursor.place(from, e), &attributes[c])),
+        Some(value) => {
+            rows.put(c, value).map_err(|e| name_it(cursor.place(from, e), &attributes[c]))
+        }
         // An ignored column may hold anything.
         None if rows.used(c) == Use::Ignored => Ok(()),
         None if text.is_empty() => Ok(()),
@@ -171,12 +162,7 @@ fn wrong_value(cursor: &Cursor<'_>, from: usize, text: &[u8], attribute: &Attrib
 }
 
 fn declared(nominal: &Nominal) -> String {
-    let mut text: Vec<String> = nominal
-        .values
-        .iter()
-        .take(6)
-        .map(|(v, _)| decode(v).0)
-        .collect();
+    let mut text: Vec<String> = nominal.values.iter().take(6).map(|(v, _)| decode(v).0).collect();
     if nominal.values.len() > 6 {
         text.push(format!("… {} values", nominal.values.len()));
     }

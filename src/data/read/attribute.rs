@@ -44,11 +44,7 @@ impl Nominal {
     pub(crate) fn code(&self, value: &[u8]) -> Option<f64> {
         match &self.index {
             Some(index) => index.get(value).copied(),
-            None => self
-                .values
-                .iter()
-                .find(|(v, _)| v == value)
-                .map(|&(_, c)| c),
+            None => self.values.iter().find(|(v, _)| v == value).map(|&(_, c)| c),
         }
     }
 
@@ -73,11 +69,7 @@ mod tests {
 
     fn nominal(values: &[&str]) -> Vec<f64> {
         let values = values.iter().map(|v| v.as_bytes().to_vec()).collect();
-        Nominal::new(values)
-            .values
-            .iter()
-            .map(|&(_, c)| c)
-            .collect()
+        Nominal::new(values).values.iter().map(|&(_, c)| c).collect()
     }
 
     #[test]

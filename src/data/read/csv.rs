@@ -20,10 +20,7 @@ pub(crate) fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Pa
         .delimiter(delimiter)
         .has_headers(false)
         .flexible(true)
-        .from_reader(Bounded {
-            inner: reader,
-            in_line: 0,
-        });
+        .from_reader(Bounded { inner: reader, in_line: 0 });
     let mut record = ByteRecord::new();
     if !next(&mut table, &mut record)? {
         return Err(Error::found("an empty file", "a line of column names").at(1, 1));
@@ -83,30 +80,20 @@ fn delimiter_name(delimiter: u8) -> &'static str {
 }
 
 fn next(table: &mut csv::Reader<impl std::io::Read>, record: &mut ByteRecord) -> Result<bool> {
-    table
-        .read_byte_record(record)
-        .map_err(|e| match e.into_kind() {
-            csv::ErrorKind::Io(e) => read_error(e),
-            other => Error::input(format!("{other:?}")),
-        })
+    table.read_byte_record(record).map_err(|e| match e.into_kind() {
+        csv::ErrorKind::Io(e) => read_error(e),
+        other => Error::input(format!("{other:?}")),
+    })
 }
 
 /// Names of the columns: the first record, or numbers.
 fn names(record: &ByteRecord, options: &ReadOptions, place: &Place) -> Result<(Vec<String>, bool)> {
     if !options.header {
-        return Ok((
-            (1..=record.len()).map(|j| format!("column{j}")).collect(),
-            false,
-        ));
+        return Ok(((1..=record.len()).map(|j| format!("column{j}")).collect(), false));
     }
-    if record
-        .iter()
-        .all(|f| parse_number(f.trim_ascii()).is_some())
-    {
+    if record.iter().all(|f| parse_number(f.trim_ascii()).is_some()) {
         let error = Error::found("only numbers in the first line", "the names of the columns");
-        return Err(place
-            .error(record, 0, error)
-            .hint("add a line of names, or say --no-header"));
+        return Err(place.error(record, 0, error).hint("add a line of names, or say --no-header"));
     }
     let mut latin1 = false;
     let mut names = Vec::with_capacity(record.len());
@@ -160,10 +147,7 @@ fn store(record: &ByteRecord, names: &[String], rows: &mut Rows, place: &Place) 
 }
 
 fn is_missing(field: &[u8]) -> bool {
-    matches!(
-        field,
-        b"" | b"?" | b"NA" | b"N/A" | b"NaN" | b"nan" | b"null"
-    )
+    matches!(field, b"" | b"?" | b"NA" | b"N/A" | b"NaN" | b"nan" | b"null")
 }
 
 /// A word is a label's yes or no, or an error.
@@ -196,11 +180,7 @@ impl Place {
     /// is exact unless a field is quoted.
     fn error(&self, record: &ByteRecord, field: usize, error: Error) -> Error {
         let line = record.iter().collect::<Vec<_>>().join(&self.delimiter);
-        let before = record
-            .iter()
-            .take(field)
-            .map(|f| f.len() + 1)
-            .sum::<usize>();
+        let before = record.iter().take(field).map(|f| f.len() + 1).sum::<usize>();
         let column = before.min(line.len()) + 1;
         error.at(self.line, column as u64).excerpt(&line, column)
     }
@@ -234,10 +214,7 @@ mod tests {
     use crate::data::read::options::{Impute, LabelSpec};
 
     fn options(labels: usize) -> ReadOptions {
-        ReadOptions {
-            labels: Some(LabelSpec::Last(labels)),
-            ..ReadOptions::default()
-        }
+        ReadOptions { labels: Some(LabelSpec::Last(labels)), ..ReadOptions::default() }
     }
 
     #[test]
@@ -260,10 +237,7 @@ mod tests {
         let text = "1,2,1\n3,4,0\n";
         let error = read(text.as_bytes(), &options(1)).err().unwrap();
         assert!(error.to_string().contains("--no-header"));
-        let told = ReadOptions {
-            header: false,
-            ..options(1)
-        };
+        let told = ReadOptions { header: false, ..options(1) };
         let p = read(text.as_bytes(), &told).unwrap();
         assert_eq!(p.matrices.x.rows(), 2);
         assert_eq!(p.label_names, ["column3"]);
@@ -274,13 +248,7 @@ mod tests {
         let text = "a,b,l\n1,,1\n3,NA,0\n5,6,1\n";
         let error = read(text.as_bytes(), &options(1)).err().unwrap();
         assert_eq!(error.position(), (Some(2), Some(3)));
-        let zero = ReadOptions {
-            impute: Impute::Zero,
-            ..options(1)
-        };
-        assert_eq!(
-            read(text.as_bytes(), &zero).unwrap().matrices.x[(1, 1)],
-            0.0
-        );
+        let zero = ReadOptions { impute: Impute::Zero, ..options(1) };
+        assert_eq!(read(text.as_bytes(), &zero).unwrap().matrices.x[(1, 1)], 0.0);
     }
 }

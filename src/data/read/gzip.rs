@@ -76,9 +76,7 @@ impl<R: BufRead> Gunzip<R> {
         let crc = u32::from_le_bytes(self.take()?);
         let length = u32::from_le_bytes(self.take()?);
         if crc != !self.crc || length != self.length {
-            return Err(damaged(
-                "gzip: the checksum does not match, the file is damaged",
-            ));
+            return Err(damaged("gzip: the checksum does not match, the file is damaged"));
         }
         Ok(())
     }
@@ -100,10 +98,7 @@ impl<R: BufRead> Gunzip<R> {
 
     fn account(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            damaged(format!(
-                "gzip: unpacks to more than the limit of {} bytes",
-                self.limit
-            ))
+            damaged(format!("gzip: unpacks to more than the limit of {} bytes", self.limit))
         })?;
         self.crc = crc32(self.crc, bytes);
         self.length = self.length.wrapping_add(bytes.len() as u32);
@@ -137,9 +132,7 @@ impl<R: BufRead> Read for Gunzip<R> {
 /// Continues a CRC-32 (IEEE, reflected); start with all ones, invert at the end.
 fn crc32(crc: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc_table();
-    bytes.iter().fold(crc, |crc, &b| {
-        (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ b)]
-    })
+    bytes.iter().fold(crc, |crc, &b| (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ b)])
 }
 
 const fn crc_table() -> [u32; 256] {
@@ -149,11 +142,7 @@ const fn crc_table() -> [u32; 256] {
         let mut crc = i as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 == 1 {
-                0xedb8_8320 ^ (crc >> 1)
-            } else {
-                crc >> 1
-            };
+            crc = if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
             bit += 1;
         }
         table[i] = crc;
@@ -206,12 +195,7 @@ mod tests {
     fn damage_and_bombs_are_refused() {
         let packed = pack(&[7u8; 100_000]);
         assert!(packed.len() < 500);
-        assert!(
-            unpack(&packed, 99_999)
-                .unwrap_err()
-                .to_string()
-                .contains("limit")
-        );
+        assert!(unpack(&packed, 99_999).unwrap_err().to_string().contains("limit"));
         for cut in 0..packed.len() {
             if cut > 0 {
                 assert!(unpack(&packed[..cut], 1 << 20).is_err(), "cut at {cut}");
@@ -219,12 +203,7 @@ mod tests {
         }
         let mut wrong = packed.clone();
         *wrong.last_mut().unwrap() ^= 1;
-        assert!(
-            unpack(&wrong, 1 << 20)
-                .unwrap_err()
-                .to_string()
-                .contains("checksum")
-        );
+        assert!(unpack(&wrong, 1 << 20).unwrap_err().to_string().contains("checksum"));
         let mut trailing = packed;
         trailing.extend(b"trailing text");
         assert!(unpack(&trailing, 1 << 20).is_err());

@@ -49,11 +49,7 @@ pub(crate) struct Zlib<R> {
 impl<R: BufRead> Zlib<R> {
     /// Unpacks `inner`, which starts with a zlib header.
     pub(crate) fn new(inner: R) -> Self {
-        Zlib {
-            inner,
-            inflate: Inflate::new(DataFormat::Zlib),
-            ended: false,
-        }
+        Zlib { inner, inflate: Inflate::new(DataFormat::Zlib), ended: false }
     }
 }
 

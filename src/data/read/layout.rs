@@ -17,9 +17,7 @@ pub(crate) const FEATURE: &str = "feature:";
 
 /// The column name of a feature: marked as one if it would be taken for something else.
 pub(crate) fn feature_column(name: &str) -> String {
-    let misleading = [LABEL, CANDIDATE, FEATURE]
-        .iter()
-        .any(|p| name.starts_with(p));
+    let misleading = [LABEL, CANDIDATE, FEATURE].iter().any(|p| name.starts_with(p));
     format!("{}{name}", if misleading { FEATURE } else { "" })
 }
 
@@ -80,9 +78,7 @@ impl Layout {
             let c = names.iter().position(|n| n == name);
             let c = c.ok_or_else(|| no_such_column(name, names, "--ignore", ""))?;
             if uses[c].replace(Use::Ignored).is_some() {
-                return Err(Error::config(format!(
-                    "--ignore names '{name}', which is a label"
-                )));
+                return Err(Error::config(format!("--ignore names '{name}', which is a label")));
             }
         }
         let mut feature_names = Vec::new();
@@ -126,11 +122,7 @@ fn main_block(names: &[&str], said: &Said, options: &ReadOptions) -> Result<Bloc
         };
         let what = format!("-C {count} in the relation name");
         let columns = spec.resolve(names, &what)?;
-        return Ok(plain_block(
-            names,
-            columns,
-            format!("labels: the {end} {n} columns ({what})"),
-        ));
+        return Ok(plain_block(names, columns, format!("labels: the {end} {n} columns ({what})")));
     }
     prefixed_block(names)
 }
@@ -160,22 +152,14 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
     let find = |label: &str| {
         // Some XML files keep the backslashes of the ARFF.
         let plain = label.replace('\\', "");
-        position
-            .get(label)
-            .or_else(|| position.get(plain.as_str()))
-            .copied()
+        position.get(label).or_else(|| position.get(plain.as_str())).copied()
     };
     let mut found: Vec<Found> = Vec::new();
     for label in labels {
         let truth = find(label);
         let candidate = find(&format!("{CANDIDATE}{label}"));
         match truth.or(candidate) {
-            Some(first) => found.push(Found {
-                first,
-                truth,
-                candidate,
-                label,
-            }),
+            Some(first) => found.push(Found { first, truth, candidate, label }),
             None => {
                 let what = format!("the label file {file}");
                 let other =
@@ -198,11 +182,7 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
         }
     };
     let (truth, candidates) = (block(|f| f.truth)?, block(|f| f.candidate)?);
-    let order = if xml_order.is_sorted() {
-        "in"
-    } else {
-        "not in"
-    };
+    let order = if xml_order.is_sorted() { "in" } else { "not in" };
     Ok(Blocks {
         note: format!(
             "labels: {} names in {file}, which are {order} the order of the columns; column order is kept",
@@ -233,16 +213,9 @@ fn prefixed_block(names: &[&str]) -> Result<Blocks> {
             "the columns '{LABEL}…' and '{CANDIDATE}…' do not name the same labels in the same order"
         )));
     }
-    let label_names = if truth.is_empty() {
-        candidate_names
-    } else {
-        truth_names
-    };
+    let label_names = if truth.is_empty() { candidate_names } else { truth_names };
     Ok(Blocks {
-        note: format!(
-            "labels: {} columns marked '{LABEL}' or '{CANDIDATE}'",
-            label_names.len()
-        ),
+        note: format!("labels: {} columns marked '{LABEL}' or '{CANDIDATE}'", label_names.len()),
         truth,
         candidates,
         label_names,
@@ -296,33 +269,17 @@ mod tests {
     #[test]
     fn meka_counts_from_both_ends() {
         let names = ["a", "b", "c"];
-        let said = |n| Said {
-            xml: None,
-            meka: Some(n),
-        };
+        let said = |n| Said { xml: None, meka: Some(n) };
         let options = ReadOptions::default();
-        assert_eq!(
-            decide(&names, said(1), &options).unwrap().label_names,
-            ["a"]
-        );
-        assert_eq!(
-            decide(&names, said(-2), &options).unwrap().label_names,
-            ["b", "c"]
-        );
+        assert_eq!(decide(&names, said(1), &options).unwrap().label_names, ["a"]);
+        assert_eq!(decide(&names, said(-2), &options).unwrap().label_names, ["b", "c"]);
         assert!(decide(&names, said(3), &options).is_err());
         assert!(decide(&names, said(i64::MIN), &options).is_err());
     }
 
     #[test]
     fn two_blocks_and_candidates_alone() {
-        let names = [
-            "a",
-            "label:x",
-            "label:y",
-            "candidate:x",
-            "candidate:y",
-            "feature:label:q",
-        ];
+        let names = ["a", "label:x", "label:y", "candidate:x", "candidate:y", "feature:label:q"];
         let layout = decide(&names, Said::default(), &ReadOptions::default()).unwrap();
         assert!(layout.has_truth && layout.has_candidates);
         assert_eq!(layout.feature_names, ["a", "label:q"]);
@@ -332,10 +289,7 @@ mod tests {
             ..ReadOptions::default()
         };
         let layout = decide(&names, Said::default(), &options).unwrap();
-        assert_eq!(
-            (layout.uses[0], layout.uses[3]),
-            (Use::Truth(0), Use::Candidate(0))
-        );
+        assert_eq!((layout.uses[0], layout.uses[3]), (Use::Truth(0), Use::Candidate(0)));
         let options = ReadOptions {
             labels: Some(LabelSpec::First(1)),
             role: Role::Candidates,

@@ -75,12 +75,9 @@ fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known)
     if first && line.starts_with(TAG.as_bytes()) {
         let names: Names = serde_json::from_slice(&line[TAG.len()..]).map_err(|e| {
             let column = TAG.len() + e.column().max(1);
-            Error::found(
-                "a damaged comment with the names",
-                "JSON as this program writes it",
-            )
-            .at(1, column as u64)
-            .excerpt(line, column)
+            Error::found("a damaged comment with the names", "JSON as this program writes it")
+                .at(1, column as u64)
+                .excerpt(line, column)
         })?;
         if !matches!(names.block.as_str(), "truth" | "candidates") {
             return Err(Error::found(
@@ -107,10 +104,8 @@ fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known)
 
 /// `n d L` and nothing else.
 fn size_line(line: &[u8]) -> Option<[usize; 3]> {
-    let words: Vec<&[u8]> = line
-        .split(|b| b.is_ascii_whitespace())
-        .filter(|w| !w.is_empty())
-        .collect();
+    let words: Vec<&[u8]> =
+        line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
     let sizes: Vec<usize> = words.iter().map_while(|w| parse_index(w)).collect();
     (words.len() == 3).then(|| sizes.try_into().ok()).flatten()
 }
@@ -147,22 +142,10 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
     let candidates =
         block == Some("candidates") || (block.is_none() && options.role == Role::Candidates);
     let (x, y) = matrices(&entries, base, d, &labels)?;
-    let (truth, candidates) = if candidates {
-        (None, Some(y))
-    } else {
-        (Some(y), None)
-    };
-    let numbered = || {
-        (0..d)
-            .map(|j| format!("feature{}", j + base as usize))
-            .collect()
-    };
+    let (truth, candidates) = if candidates { (None, Some(y)) } else { (Some(y), None) };
+    let numbered = || (0..d).map(|j| format!("feature{}", j + base as usize)).collect();
     Ok(Parsed {
-        matrices: Matrices {
-            x,
-            truth,
-            candidates,
-        },
+        matrices: Matrices { x, truth, candidates },
         feature_names: known.names.map_or_else(numbered, |names| names.features),
         label_names: labels.into_iter().map(|(_, name)| name).collect(),
         nominal: Default::default(),
@@ -178,11 +161,7 @@ fn check_size(n: usize, d: usize, labels: usize, options: &ReadOptions) -> Resul
     let row = d.saturating_mul(8).saturating_add(labels);
     let names = d.saturating_add(labels).saturating_mul(NAME);
     let needed = n.saturating_mul(row).saturating_add(names);
-    if needed > options.max_bytes {
-        Err(too_big(needed, options.max_bytes))
-    } else {
-        Ok(())
-    }
+    if needed > options.max_bytes { Err(too_big(needed, options.max_bytes)) } else { Ok(()) }
 }
 
 /// Number and name of each label, ascending.
@@ -197,10 +176,7 @@ fn label_names(seen: &[u32], known: &Known, notes: &mut Vec<String>) -> Result<V
     };
     // A declared count is only trusted as far as memory for its names goes.
     if count == 0 || count > 1 << 24 {
-        return Err(Error::found(
-            format_args!("{count} labels"),
-            "1 to 16777216",
-        ));
+        return Err(Error::found(format_args!("{count} labels"), "1 to 16777216"));
     }
     let name = |l: usize| match &known.names {
         Some(names) => names.labels[l].clone(),
@@ -244,17 +220,11 @@ mod tests {
     #[test]
     fn bases_remarks_and_rows_without_labels() {
         let p = parse("# remark\n1,3 1:0.5 3:2 # end\n 2:1\n7 1:-1e-2\n").unwrap();
-        assert_eq!(
-            p.matrices.x.as_slice(),
-            [0.5, 0.0, 2.0, 0.0, 1.0, 0.0, -0.01, 0.0, 0.0]
-        );
+        assert_eq!(p.matrices.x.as_slice(), [0.5, 0.0, 2.0, 0.0, 1.0, 0.0, -0.01, 0.0, 0.0]);
         assert_eq!(p.label_names, ["1", "3", "7"]);
         assert_eq!(p.feature_names, ["feature1", "feature2", "feature3"]);
         let y = p.matrices.truth.unwrap();
-        assert_eq!(
-            y.as_slice(),
-            [true, true, false, false, false, false, false, false, true]
-        );
+        assert_eq!(y.as_slice(), [true, true, false, false, false, false, false, false, true]);
         let p = parse("0 0:1\n2:5\n").unwrap();
         assert_eq!(p.matrices.x.as_slice(), [1.0, 0.0, 0.0, 0.0, 0.0, 5.0]);
     }
@@ -272,19 +242,9 @@ mod tests {
     #[test]
     fn declared_sizes_do_not_take_memory() {
         assert!(
-            parse("2 99999999999 3\n0 0:1\n1 1:1\n")
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("limit")
+            parse("2 99999999999 3\n0 0:1\n1 1:1\n").err().unwrap().to_string().contains("limit")
         );
         assert!(parse("1 2 99999999999\n0 0:1\n").is_err());
-        assert!(
-            parse("0 4294967295:1\n")
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("limit")
-        );
+        assert!(parse("0 4294967295:1\n").err().unwrap().to_string().contains("limit"));
     }
 }

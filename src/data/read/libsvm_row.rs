@@ -26,18 +26,13 @@ struct Word<'a> {
 
 impl Word<'_> {
     fn shown(&self) -> String {
-        format!(
-            "'{}'",
-            String::from_utf8_lossy(&self.text[..self.text.len().min(40)])
-        )
+        format!("'{}'", String::from_utf8_lossy(&self.text[..self.text.len().min(40)]))
     }
 
     /// "found …, expected …" at byte `offset` of this word.
     fn fail<T>(&self, offset: usize, found: String, expected: &str) -> Result<T> {
         let at = self.at + offset;
-        Err(Error::found(found, expected)
-            .at(0, at as u64 + 1)
-            .excerpt(self.line, at + 1))
+        Err(Error::found(found, expected).at(0, at as u64 + 1).excerpt(self.line, at + 1))
     }
 }
 
@@ -60,11 +55,7 @@ pub(crate) fn instance(
         }
         let rest = &line[at..end];
         let length = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
-        let word = Word {
-            line,
-            at,
-            text: &rest[..length],
-        };
+        let word = Word { line, at, text: &rest[..length] };
         match word.text.iter().position(|&b| b == b':') {
             None if first => labels(&word, bounds, &mut entries.labels)?,
             None => return word.fail(0, word.shown(), "index:value"),
@@ -73,9 +64,7 @@ pub(crate) fn instance(
         first = false;
         at += length;
     }
-    entries
-        .ends
-        .push((entries.features.len(), entries.labels.len()));
+    entries.ends.push((entries.features.len(), entries.labels.len()));
     Ok(())
 }
 
@@ -92,11 +81,7 @@ fn feature(
         return word.fail(0, word.shown(), "index:value with a whole number as index");
     };
     if let Some(last) = last.filter(|&l| l >= index) {
-        return word.fail(
-            0,
-            format!("index {index} after index {last}"),
-            "ascending indices",
-        );
+        return word.fail(0, format!("index {index} after index {last}"), "ascending indices");
     }
     if let Some((d, _)) = bounds
         && index as usize >= d
@@ -108,11 +93,7 @@ fn feature(
         );
     }
     let Some(value) = parse_number(&word.text[colon + 1..]) else {
-        return word.fail(
-            colon + 1,
-            word.shown(),
-            "index:value with a finite number as value",
-        );
+        return word.fail(colon + 1, word.shown(), "index:value with a finite number as value");
     };
     entries.features.push((index, value));
     entries.smallest = Some(entries.smallest.map_or(index, |s| s.min(index)));
@@ -127,11 +108,7 @@ fn labels(word: &Word<'_>, bounds: Bounds, labels: &mut Vec<u32>) -> Result<()> 
         // "+1" and "3.0" are how some tools write a class.
         let number = parse_number(part).filter(|v| *v >= 0.0 && v.fract() == 0.0);
         let Some(label) = number.filter(|v| *v <= f64::from(u32::MAX)) else {
-            return word.fail(
-                offset,
-                word.shown(),
-                "labels: whole numbers separated by commas",
-            );
+            return word.fail(offset, word.shown(), "labels: whole numbers separated by commas");
         };
         if let Some((_, l)) = bounds
             && label >= l as f64

@@ -17,11 +17,7 @@ pub(crate) struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Starts before line 1.
     pub(crate) fn new(reader: R) -> Self {
-        Lines {
-            reader,
-            buffer: Vec::new(),
-            number: 0,
-        }
+        Lines { reader, buffer: Vec::new(), number: 0 }
     }
 
     /// The next line without its line break, or `None` at the end.

@@ -35,10 +35,7 @@ fn classify(name: &str) -> Option<(Part, &'static [&'static str])> {
         _ => (Part::All, name.as_str()),
     };
     let groups: [&'static [&'static str]; 3] = [&FEATURES, &TRUTH, &CANDIDATES];
-    groups
-        .into_iter()
-        .find(|g| g.contains(&base))
-        .map(|g| (part, g))
+    groups.into_iter().find(|g| g.contains(&base)).map(|g| (part, g))
 }
 
 /// Reads a whole MATLAB file.
@@ -46,11 +43,8 @@ pub(crate) fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Parsed
     let contents = mat5::read(reader, options.max_bytes, |name| classify(name).is_some())?;
     let mut notes = Vec::new();
     if !contents.skipped.is_empty() {
-        let skipped: Vec<String> = contents
-            .skipped
-            .iter()
-            .map(|(name, why)| format!("'{name}' ({why})"))
-            .collect();
+        let skipped: Vec<String> =
+            contents.skipped.iter().map(|(name, why)| format!("'{name}' ({why})")).collect();
         notes.push(format!("skipped variables: {}", skipped.join(", ")));
     }
     let parts = choose_parts(&contents, options)?;
@@ -69,10 +63,7 @@ fn choose_parts(contents: &Contents, options: &ReadOptions) -> Result<Vec<Part>>
     };
     let parts: Vec<Part> = match options.part {
         Part::All if has(Part::All) => vec![Part::All],
-        Part::All => [Part::Train, Part::Test]
-            .into_iter()
-            .filter(|&p| has(p))
-            .collect(),
+        Part::All => [Part::Train, Part::Test].into_iter().filter(|&p| has(p)).collect(),
         part => [part].into_iter().filter(|&p| has(p)).collect(),
     };
     if parts.is_empty() {
@@ -81,10 +72,7 @@ fn choose_parts(contents: &Contents, options: &ReadOptions) -> Result<Vec<Part>>
             part => format!("a matrix '{}_data'", part.name()),
         };
         let found: Vec<String> = contents.variables.iter().map(|v| v.name.clone()).collect();
-        let skipped = contents
-            .skipped
-            .iter()
-            .map(|(n, why)| format!("{n} ({why})"));
+        let skipped = contents.skipped.iter().map(|(n, why)| format!("{n} ({why})"));
         let found: Vec<String> = found.into_iter().chain(skipped).collect();
         let found = if found.is_empty() {
             "no variable".to_owned()
@@ -155,15 +143,9 @@ fn orientation(x: &Variable, labels: &Variable, notes: &mut Vec<String>) -> Resu
     };
     let n = if by_row { x.rows } else { x.cols };
     let way = if by_row { "row" } else { "column" };
-    notes.push(format!(
-        "'{}': {}x{} {}, one {way} an instance",
-        x.name, x.rows, x.cols, x.class
-    ));
+    notes.push(format!("'{}': {}x{} {}, one {way} an instance", x.name, x.rows, x.cols, x.class));
     if by_row && x.rows != x.cols && shares(x.cols) {
-        notes.push(format!(
-            "'{}' could also be read the other way round: check it",
-            x.name
-        ));
+        notes.push(format!("'{}' could also be read the other way round: check it", x.name));
     }
     Ok((by_row, n))
 }
@@ -182,14 +164,7 @@ fn features(
             "instances and features",
         ));
     }
-    let bad = |k: usize| {
-        format!(
-            "'{}' row {}, column {}",
-            x.name,
-            k % x.rows + 1,
-            k / x.rows + 1
-        )
-    };
+    let bad = |k: usize| format!("'{}' row {}, column {}", x.name, k % x.rows + 1, k / x.rows + 1);
     if let Some(k) = x.values.iter().position(|v| v.is_infinite()) {
         return Err(Error::found("an infinite value", "finite numbers").about(bad(k)));
     }
@@ -218,40 +193,22 @@ fn label_matrix(v: &Variable, n: usize, notes: &mut Vec<String>) -> Result<Label
     }
     let labels = if by_column { v.rows } else { v.cols };
     if labels == 0 {
-        return Err(Error::found(
-            format_args!("'{}' without labels", v.name),
-            "at least one",
-        ));
+        return Err(Error::found(format_args!("'{}' without labels", v.name), "at least one"));
     }
     let mut cells = Vec::with_capacity(v.values.len());
     for i in 0..n {
         for j in 0..labels {
-            let k = if by_column {
-                i * v.rows + j
-            } else {
-                j * v.rows + i
-            };
+            let k = if by_column { i * v.rows + j } else { j * v.rows + i };
             let on = yes_or_no(v.values[k]).map_err(|e| {
-                e.about(format!(
-                    "'{}' row {}, column {}",
-                    v.name,
-                    k % v.rows + 1,
-                    k / v.rows + 1
-                ))
+                e.about(format!("'{}' row {}, column {}", v.name, k % v.rows + 1, k / v.rows + 1))
             })?;
             cells.push(on);
         }
     }
     let way = if by_column { "column" } else { "row" };
-    let signs = if v.values.contains(&-1.0) {
-        "-1/+1"
-    } else {
-        "0/1"
-    };
-    let mut note = format!(
-        "'{}': {}x{} {}, one {way} an instance, {signs}",
-        v.name, v.rows, v.cols, v.class
-    );
+    let signs = if v.values.contains(&-1.0) { "-1/+1" } else { "0/1" };
+    let mut note =
+        format!("'{}': {}x{} {}, one {way} an instance, {signs}", v.name, v.rows, v.cols, v.class);
     if v.rows == v.cols {
         note += "; it is square, so the way round is an assumption";
     }
@@ -265,12 +222,7 @@ fn assemble(blocks: Vec<Block>, mut notes: Vec<String>) -> Result<Parsed> {
         let rows: Vec<String> = blocks.iter().map(|b| b.x.rows().to_string()).collect();
         notes.push(format!("train rows, then test rows: {}", rows.join(" + ")));
     }
-    let labels = |b: &Block| {
-        b.truth
-            .as_ref()
-            .or(b.candidates.as_ref())
-            .map_or(0, Labels::cols)
-    };
+    let labels = |b: &Block| b.truth.as_ref().or(b.candidates.as_ref()).map_or(0, Labels::cols);
     let (d, l) = (blocks[0].x.cols(), labels(&blocks[0]));
     for block in &blocks {
         if (block.x.cols(), labels(block)) != (d, l) {
@@ -299,11 +251,7 @@ fn assemble(blocks: Vec<Block>, mut notes: Vec<String>) -> Result<Parsed> {
     }
     debug_assert_eq!(x.rows(), n);
     Ok(Parsed {
-        matrices: Matrices {
-            x,
-            truth,
-            candidates,
-        },
+        matrices: Matrices { x, truth, candidates },
         feature_names: (1..=d).map(|j| format!("feature{j}")).collect(),
         label_names: (1..=l).map(|j| format!("label{j}")).collect(),
         nominal: Default::default(),

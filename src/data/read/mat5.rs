@@ -39,18 +39,13 @@ pub(crate) fn read(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Contents> {
     let mut head = [0u8; 128];
-    reader
-        .read_exact(&mut head)
-        .map_err(|e| short(e, "the header of 128 bytes"))?;
+    reader.read_exact(&mut head).map_err(|e| short(e, "the header of 128 bytes"))?;
     let swap = match &head[126..] {
         b"IM" => false,
         b"MI" => true,
         _ => {
             return Err(Error::found(
-                format_args!(
-                    "the byte order mark {:?}",
-                    String::from_utf8_lossy(&head[126..])
-                ),
+                format_args!("the byte order mark {:?}", String::from_utf8_lossy(&head[126..])),
                 "IM or MI",
             )
             .hint("is this a MATLAB file of version 5 to 7?"));
@@ -87,11 +82,7 @@ pub(crate) fn read(
 }
 
 fn held(contents: &Contents) -> u64 {
-    contents
-        .variables
-        .iter()
-        .map(|v| v.values.len() as u64 * 8)
-        .sum()
+    contents.variables.iter().map(|v| v.values.len() as u64 * 8).sum()
 }
 
 /// The eight bytes in front of every element; small elements carry their data inside.
@@ -104,15 +95,9 @@ struct Tag {
 impl Tag {
     fn read(reader: &mut impl Read, swap: bool) -> Result<Tag> {
         let mut bytes = [0u8; 8];
-        reader
-            .read_exact(&mut bytes)
-            .map_err(|e| short(e, "an element of 8 bytes"))?;
+        reader.read_exact(&mut bytes).map_err(|e| short(e, "an element of 8 bytes"))?;
         let word = |b: [u8; 4]| {
-            if swap {
-                u32::from_be_bytes(b)
-            } else {
-                u32::from_le_bytes(b)
-            }
+            if swap { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
         };
         let [a, b, c, d, rest @ ..] = bytes;
         let first = word([a, b, c, d]);
@@ -124,26 +109,14 @@ impl Tag {
                     "at most 4",
                 ));
             }
-            return Ok(Tag {
-                kind,
-                size,
-                small: Some(rest),
-            });
+            return Ok(Tag { kind, size, small: Some(rest) });
         }
-        Ok(Tag {
-            kind: first,
-            size: word(rest),
-            small: None,
-        })
+        Ok(Tag { kind: first, size: word(rest), small: None })
     }
 
     /// Bytes of the element with the padding behind it.
     fn padded(&self) -> u64 {
-        if self.small.is_some() {
-            0
-        } else {
-            u64::from(self.size).next_multiple_of(8)
-        }
+        if self.small.is_some() { 0 } else { u64::from(self.size).next_multiple_of(8) }
     }
 }
 
@@ -161,10 +134,7 @@ fn numbers(
         5..=7 => 4,
         9 | 12 | 13 => 8,
         other => {
-            return Err(Error::found(
-                format_args!("data of type {other}"),
-                "numbers",
-            ));
+            return Err(Error::found(format_args!("data of type {other}"), "numbers"));
         }
     };
     let count = u64::from(tag.size) / width;
@@ -172,10 +142,7 @@ fn numbers(
         && expected != count
     {
         let found = format!("{count} numbers");
-        return Err(Error::found(
-            found,
-            format_args!("{expected} as the dimensions say"),
-        ));
+        return Err(Error::found(found, format_args!("{expected} as the dimensions say")));
     }
     if count.saturating_mul(8) > limit {
         return Err(too_big(count.saturating_mul(8), limit));
@@ -198,9 +165,7 @@ fn numbers(
     let mut buffer = [0u8; 1 << 13];
     while left > 0 {
         let n = left.min(buffer.len() as u64) as usize;
-        reader
-            .read_exact(&mut buffer[..n])
-            .map_err(|e| short(e, "more numbers"))?;
+        reader.read_exact(&mut buffer[..n]).map_err(|e| short(e, "more numbers"))?;
         push(&mut values, &buffer[..n]);
         left -= n as u64;
     }
@@ -265,15 +230,10 @@ fn matrix(
     let class = flags[0] & 0xff;
     let complex = flags[0] & 0x800 != 0;
     let Some(class_name) = CLASSES.get(class as usize) else {
-        return Err(Error::found(
-            format_args!("a variable of class {class}"),
-            "1 to 17",
-        ));
+        return Err(Error::found(format_args!("a variable of class {class}"), "1 to 17"));
     };
     if class == 17 {
-        contents
-            .skipped
-            .push(("(unnamed)".to_owned(), "opaque".to_owned()));
+        contents.skipped.push(("(unnamed)".to_owned(), "opaque".to_owned()));
         return Ok(());
     }
     let dims = dimensions(reader, swap)?;
@@ -317,15 +277,10 @@ fn numbers_raw(reader: &mut impl Read, swap: bool, count: u64, what: &str) -> Re
 fn dimensions(reader: &mut impl Read, swap: bool) -> Result<Vec<u64>> {
     let tag = Tag::read(reader, swap)?;
     if tag.kind != 5 || tag.size % 4 != 0 || tag.size < 8 || tag.size > 256 || tag.small.is_some() {
-        return Err(Error::found(
-            "no usable dimensions",
-            "two or more whole numbers",
-        ));
+        return Err(Error::found("no usable dimensions", "two or more whole numbers"));
     }
     let mut bytes = vec![0u8; tag.padded() as usize];
-    reader
-        .read_exact(&mut bytes)
-        .map_err(|e| short(e, "the dimensions"))?;
+    reader.read_exact(&mut bytes).map_err(|e| short(e, "the dimensions"))?;
     bytes[..tag.size as usize]
         .chunks_exact(4)
         .map(|chunk| match number(5, chunk, swap) {
@@ -344,9 +299,7 @@ fn name(reader: &mut impl Read, swap: bool) -> Result<String> {
         return Ok(super::lines::decode(&small[..tag.size as usize]).0);
     }
     let mut bytes = vec![0u8; tag.padded() as usize];
-    reader
-        .read_exact(&mut bytes)
-        .map_err(|e| short(e, "the name of the variable"))?;
+    reader.read_exact(&mut bytes).map_err(|e| short(e, "the name of the variable"))?;
     Ok(super::lines::decode(&bytes[..tag.size as usize]).0)
 }
 
@@ -363,10 +316,7 @@ fn sparse(
     let stored = starts.last().map_or(0, |&s| s as u64);
     let ascending = starts.windows(2).all(|w| w[0] <= w[1]) && starts.first() == Some(&0.0);
     if !ascending || stored > index.len() as u64 {
-        return Err(Error::found(
-            "column starts that do not fit",
-            "a sparse matrix",
-        ));
+        return Err(Error::found("column starts that do not fit", "a sparse matrix"));
     }
     let values = numbers(reader, swap, None, limit)?;
     if stored > values.len() as u64 {

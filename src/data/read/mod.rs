@@ -76,10 +76,7 @@ pub fn read_bytes(
     name: &str,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let labels = || {
-        xml.map(|bytes| named_labels(bytes, "the label file"))
-            .transpose()
-    };
+    let labels = || xml.map(|bytes| named_labels(bytes, "the label file")).transpose();
     let mut dataset = parse(bytes, name, &labels, options)?;
     dataset.source.origin = name.to_owned();
     note_lost_truth(&mut dataset);
@@ -95,17 +92,8 @@ fn parse(
     xml: &dyn Fn() -> Result<Option<NamedLabels>>,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let mut raw = BufReader::with_capacity(
-        1 << 16,
-        Hashing {
-            inner: reader,
-            hash: Sha256::new(),
-        },
-    );
-    let packed = raw
-        .fill_buf()
-        .map_err(lines::read_error)?
-        .starts_with(&gzip::MAGIC);
+    let mut raw = BufReader::with_capacity(1 << 16, Hashing { inner: reader, hash: Sha256::new() });
+    let packed = raw.fill_buf().map_err(lines::read_error)?.starts_with(&gzip::MAGIC);
     let parsed = if packed {
         // Text is at most a few times as big as its matrix; more than that is a bomb.
         let unpacked = gzip::Gunzip::new(&mut raw, options.max_bytes.saturating_mul(4));
@@ -180,14 +168,8 @@ fn label_file(path: &Path, options: &ReadOptions) -> Result<Option<NamedLabels>>
     file.take(mulan_xml::MAX_BYTES)
         .read_to_end(&mut bytes)
         .map_err(|e| Error::io(&xml, "read", &e))?;
-    let name = xml
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    named_labels(&bytes, &name)
-        .map(Some)
-        .map_err(|e| e.in_file(&xml))
+    let name = xml.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    named_labels(&bytes, &name).map(Some).map_err(|e| e.in_file(&xml))
 }
 
 fn named_labels(bytes: &[u8], file: &str) -> Result<NamedLabels> {
@@ -201,14 +183,9 @@ fn named_labels(bytes: &[u8], file: &str) -> Result<NamedLabels> {
 /// `birds.xml` for `birds.arff`, `birds.arff.gz`, `birds-train.arff` and `birds-test.arff`.
 fn beside(path: &Path) -> Option<PathBuf> {
     let stem = stem(path);
-    let base = ["-train", "-test", "_train", "_test"]
-        .iter()
-        .find_map(|s| stem.strip_suffix(s));
+    let base = ["-train", "-test", "_train", "_test"].iter().find_map(|s| stem.strip_suffix(s));
     let names = [Some(stem.as_str()), base];
-    let mut files = names
-        .into_iter()
-        .flatten()
-        .map(|n| path.with_file_name(format!("{n}.xml")));
+    let mut files = names.into_iter().flatten().map(|n| path.with_file_name(format!("{n}.xml")));
     files.find(|f| f.is_file())
 }
 
@@ -242,12 +219,9 @@ fn labels_from(path: &Path, options: &ReadOptions, dataset: &mut Dataset) -> Res
     let position = |name: &String| other.label_names.iter().position(|n| n == name);
     let order: Option<Vec<usize>> = dataset.label_names.iter().map(position).collect();
     let order = order.filter(|o| o.len() == labels.cols()).ok_or_else(|| {
-        Error::input(format!(
-            "its labels are not those of {}",
-            dataset.source.origin
-        ))
-        .in_file(path)
-        .hint("both files must name the same labels; the order does not matter")
+        Error::input(format!("its labels are not those of {}", dataset.source.origin))
+            .in_file(path)
+            .hint("both files must name the same labels; the order does not matter")
     })?;
     let notes = &mut dataset.source.notes;
     notes.push(format!(
@@ -264,10 +238,7 @@ fn note_lost_truth(dataset: &mut Dataset) {
         let cells = truth.as_slice().iter().zip(candidates.as_slice());
         let lost = cells.filter(|(t, c)| **t && !**c).count();
         if lost > 0 {
-            dataset
-                .source
-                .notes
-                .push(format!("{lost} true labels are not among the candidates"));
+            dataset.source.notes.push(format!("{lost} true labels are not among the candidates"));
         }
     }
 }
@@ -289,4 +260,59 @@ impl<R: Read> Read for Hashing<R> {
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARFF: &str = "@relation r\n@attribute a numeric\n@attribute l {0,1}\n@attribute m {0,1}\n@data\n1,0,1\n2,1,1\n";
+    const XML: &str = "<labels><label name='m'><label name='l'/></label></labels>";
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn the_label_file_is_found_beside_packed_and_split_files() {
+        let packed = gzip::pack(ARFF.as_bytes());
+        let dir = folder(&[
+            ("x.xml", XML.as_bytes()),
+            ("x-train.arff", ARFF.as_bytes()),
+            ("x.arff.gz", &packed),
+        ]);
+        for (file, format) in [("x-train.arff", "arff, dense"), ("x.arff.gz", "arff, dense, gzip")]
+        {
+            let set = load(dir.path().join(file), &ReadOptions::default()).unwrap();
+            assert_eq!(set.label_names, ["l", "m"], "{file}");
+            assert_eq!(set.source.format, format);
+            let notes = set.source.notes.join("\n");
+            assert!(notes.contains("hierarchy") && notes.contains("not in the order"), "{notes}");
+        }
+        let set = load(dir.path().join("x.arff.gz"), &ReadOptions::default()).unwrap();
+        assert_eq!(set.source.sha256, super::super::checksum::sha256(&packed));
+        assert_eq!(set.name, "x");
+    }
+
+    #[test]
+    fn two_files_are_joined_by_label_name() {
+        let candidates = "m,a,l\n1,9,0\n1,9,0\n";
+        let dir = folder(&[("y.csv", b"a,l,m\n1,0,1\n2,1,1\n"), ("c.csv", candidates.as_bytes())]);
+        let labels = Some(LabelSpec::Names(vec!["l".to_owned(), "m".to_owned()]));
+        let other = Some(dir.path().join("c.csv"));
+        let options =
+            ReadOptions { labels, candidates_from: other.clone(), ..ReadOptions::default() };
+        let set = load(dir.path().join("y.csv"), &options).unwrap();
+        assert_eq!(set.candidates.as_ref().unwrap().as_slice(), [false, true, false, true]);
+        assert!(
+            set.source.notes.last().unwrap().contains("1 true labels are not among the candidates")
+        );
+        let options = ReadOptions { candidates_from: None, truth_from: other, ..options };
+        let turned = load(dir.path().join("y.csv"), &options).unwrap();
+        assert_eq!((turned.truth, turned.candidates), (set.candidates, set.truth));
+    }
 }

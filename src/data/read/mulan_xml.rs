@@ -30,10 +30,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<LabelFile> {
         let found = format!("the element <{}>", root.tag_name().name());
         return Err(place(Error::found(found, "<labels>"), &text, at(root)));
     }
-    let mut file = LabelFile {
-        names: Vec::new(),
-        nested: false,
-    };
+    let mut file = LabelFile { names: Vec::new(), nested: false };
     let mut seen = std::collections::HashSet::new();
     for node in root.descendants().filter(|n| n.has_tag_name_local("label")) {
         let Some(name) = node.attribute("name") else {
@@ -48,11 +45,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<LabelFile> {
         file.names.push(name.to_owned());
     }
     if file.names.is_empty() {
-        return Err(place(
-            Error::found("no <label>", "at least one"),
-            &text,
-            at(root),
-        ));
+        return Err(place(Error::found("no <label>", "at least one"), &text, at(root)));
     }
     Ok(file)
 }
@@ -76,18 +69,14 @@ fn decode_declared(bytes: &[u8]) -> Result<String> {
         Err(e) => {
             let at = e.valid_up_to();
             let line = bytes[..at].iter().filter(|&&b| b == b'\n').count();
-            let start = bytes[..at]
-                .iter()
-                .rposition(|&b| b == b'\n')
-                .map_or(0, |p| p + 1);
-            let end = bytes[at..]
-                .iter()
-                .position(|&b| b == b'\n')
-                .map_or(bytes.len(), |p| at + p);
+            let start = bytes[..at].iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
+            let end = bytes[at..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |p| at + p);
             Err(Error::found(format_args!("the byte 0x{:02x}", bytes[at]), "UTF-8")
                 .at(line as u64 + 1, (at - start) as u64 + 1)
                 .excerpt(&bytes[start..end], at - start + 1)
-                .hint("save the file as UTF-8, or declare encoding=\"ISO-8859-1\" in its first line"))
+                .hint(
+                    "save the file as UTF-8, or declare encoding=\"ISO-8859-1\" in its first line",
+                ))
         }
     }
 }
@@ -102,16 +91,11 @@ fn declares_latin1(bytes: &[u8]) -> bool {
 }
 
 fn place(error: Error, text: &str, at: roxmltree::TextPos) -> Error {
-    let line = text
-        .lines()
-        .nth(at.row.saturating_sub(1) as usize)
-        .unwrap_or_default();
+    let line = text.lines().nth(at.row.saturating_sub(1) as usize).unwrap_or_default();
     // roxmltree counts characters, errors count bytes.
     let characters = line.chars().take(at.col.saturating_sub(1) as usize);
     let column = characters.map(char::len_utf8).sum::<usize>() + 1;
-    error
-        .at(u64::from(at.row), column as u64)
-        .excerpt(line.as_bytes(), column)
+    error.at(u64::from(at.row), column as u64).excerpt(line.as_bytes(), column)
 }
 
 #[cfg(test)]

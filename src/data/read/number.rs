@@ -48,11 +48,8 @@ pub(crate) fn parse_number(text: &[u8]) -> Option<f64> {
     // Up to 18 digits the mantissa cannot have wrapped.
     if seen <= 18 && mantissa <= 1 << 53 && (-22..=22).contains(&power) {
         let m = mantissa as f64;
-        let value = if power < 0 {
-            m / POWERS[-power as usize]
-        } else {
-            m * POWERS[power as usize]
-        };
+        let value =
+            if power < 0 { m / POWERS[-power as usize] } else { m * POWERS[power as usize] };
         return Some(if negative { -value } else { value });
     }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;

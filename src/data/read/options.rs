@@ -82,11 +82,7 @@ impl Format {
 impl FromStr for Format {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        choose(
-            text,
-            &[Format::Arff, Format::Csv, Format::Libsvm, Format::Mat],
-            |f| f.name(),
-        )
+        choose(text, &[Format::Arff, Format::Csv, Format::Libsvm, Format::Mat], |f| f.name())
     }
 }
 
@@ -139,9 +135,7 @@ impl Impute {
 impl FromStr for Impute {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        choose(text, &[Impute::Refuse, Impute::Mean, Impute::Zero], |i| {
-            i.name()
-        })
+        choose(text, &[Impute::Refuse, Impute::Mean, Impute::Zero], |i| i.name())
     }
 }
 
@@ -179,13 +173,10 @@ pub(crate) fn choose<T: Copy>(
     all: &[T],
     name: impl Fn(T) -> &'static str,
 ) -> Result<T> {
-    all.iter()
-        .copied()
-        .find(|&t| name(t) == text)
-        .ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
-            Error::config(format!("found '{text}', expected {}", names.join(", ")))
-        })
+    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
+        Error::config(format!("found '{text}', expected {}", names.join(", ")))
+    })
 }
 
 /// Which columns are labels. On the command line: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
@@ -235,21 +226,16 @@ impl FromStr for LabelSpec {
             }
             return Ok(LabelSpec::Range(from, to));
         }
-        Ok(LabelSpec::Names(split_names(
-            text.strip_prefix("names:").unwrap_or(text),
-        )?))
+        Ok(LabelSpec::Names(split_names(text.strip_prefix("names:").unwrap_or(text))?))
     }
 }
 
 /// Names separated by commas, quoted as in CSV when they hold one.
 pub fn split_names(text: &str) -> Result<Vec<String>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let record = reader.records().next().and_then(|r| r.ok());
-    let names: Vec<String> = record
-        .map(|r| r.iter().map(|n| n.trim().to_owned()).collect())
-        .unwrap_or_default();
+    let names: Vec<String> =
+        record.map(|r| r.iter().map(|n| n.trim().to_owned()).collect()).unwrap_or_default();
     if names.is_empty() || names.iter().any(String::is_empty) {
         return Err(Error::config(format!(
             "found '{text}', expected column names separated by commas"
@@ -263,9 +249,7 @@ impl LabelSpec {
     pub(crate) fn resolve(&self, names: &[&str], what: &str) -> Result<Vec<usize>> {
         let total = names.len();
         let too_many = |asked: usize| {
-            Error::config(format!(
-                "{what} asks for column {asked}, the file has {total} columns"
-            ))
+            Error::config(format!("{what} asks for column {asked}, the file has {total} columns"))
         };
         let columns: Vec<usize> = match self {
             LabelSpec::First(n) | LabelSpec::Last(n) if *n > total => return Err(too_many(*n)),
@@ -273,9 +257,9 @@ impl LabelSpec {
             LabelSpec::First(n) => (0..*n).collect(),
             LabelSpec::Last(n) => (total - n..total).collect(),
             LabelSpec::Range(from, to) => (from - 1..*to).collect(),
-            LabelSpec::Prefix(prefix) => (0..total)
-                .filter(|&j| names[j].starts_with(prefix.as_str()))
-                .collect(),
+            LabelSpec::Prefix(prefix) => {
+                (0..total).filter(|&j| names[j].starts_with(prefix.as_str())).collect()
+            }
             LabelSpec::Names(wanted) => {
                 let mut columns = Vec::with_capacity(wanted.len());
                 for name in wanted {
@@ -296,9 +280,7 @@ impl LabelSpec {
 
 /// "No column is called …", with the nearest spelling as a hint if there is one.
 pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str, otherwise: &str) -> Error {
-    let error = Error::config(format!(
-        "{what} names '{name}', but no column is called that"
-    ));
+    let error = Error::config(format!("{what} names '{name}', but no column is called that"));
     let folded = |s: &str| -> String {
         let kept = s.chars().filter(|c| c.is_alphanumeric());
         kept.flat_map(char::to_lowercase).collect()
@@ -332,25 +314,11 @@ mod tests {
         assert_eq!(resolve("2-4").unwrap(), [1, 2, 3]);
         assert!(resolve("6").unwrap_err().contains("the file has 5 columns"));
         assert!(resolve("2-6").unwrap_err().contains("column 6"));
-        assert!(
-            resolve("prefix:z")
-                .unwrap_err()
-                .contains("matches no column")
-        );
-        assert!(
-            resolve("TAG-X")
-                .unwrap_err()
-                .contains("there is a column 'tag_x'")
-        );
+        assert!(resolve("prefix:z").unwrap_err().contains("matches no column"));
+        assert!(resolve("TAG-X").unwrap_err().contains("there is a column 'tag_x'"));
         for bad in ["", "0", "first:x", "0-3", "4-2", "a,,b"] {
             assert!(bad.parse::<LabelSpec>().is_err(), "{bad}");
         }
-        assert!(
-            "median"
-                .parse::<Impute>()
-                .unwrap_err()
-                .to_string()
-                .contains("refuse, mean, zero")
-        );
+        assert!("median".parse::<Impute>().unwrap_err().to_string().contains("refuse, mean, zero"));
     }
 }

@@ -68,6 +68,11 @@ impl Rows {
         if needed > self.limit {
             return Err(too_big(needed, self.limit));
         }
+        let row = self.blank.0.len();
+        if self.x.capacity() - self.x.len() < row {
+            // By half, not to the double: old and new block together stay below three matrices.
+            self.x.reserve_exact((self.x.len() / 2).max(row));
+        }
         self.x.extend_from_slice(&self.blank.0);
         self.truth.extend_from_slice(&self.blank.1);
         self.candidates.extend_from_slice(&self.blank.2);
@@ -137,10 +142,8 @@ pub(crate) fn refuse_missing() -> Error {
 
 /// The refusal of a matrix beyond the limit.
 pub(crate) fn too_big(needed: u64, limit: u64) -> Error {
-    Error::input(format!(
-        "the matrix needs at least {needed} bytes, the limit is {limit}"
-    ))
-    .hint("raise the limit with --max-memory if the file is meant to be that big")
+    Error::input(format!("the matrix needs at least {needed} bytes, the limit is {limit}"))
+        .hint("raise the limit with --max-memory if the file is meant to be that big")
 }
 
 /// 1 is yes; 0 and −1 are no.
@@ -148,10 +151,7 @@ pub(crate) fn yes_or_no(value: f64) -> Result<bool> {
     match value {
         1.0 => Ok(true),
         0.0 | -1.0 => Ok(false),
-        _ => Err(Error::found(
-            format_args!("the label value {value}"),
-            "0, 1 or -1",
-        )),
+        _ => Err(Error::found(format_args!("the label value {value}"), "0, 1 or -1")),
     }
 }
 
@@ -180,15 +180,10 @@ pub(crate) fn fill_missing(x: &mut Mat<f64>, impute: Impute, notes: &mut Vec<Str
         cells += n - known.len();
         columns += 1;
     }
-    let how = if impute == Impute::Mean {
-        "the column's mean"
-    } else {
-        "zero"
-    };
+    let how = if impute == Impute::Mean { "the column's mean" } else { "zero" };
     if cells > 0 {
-        notes.push(format!(
-            "missing values: {cells} cells in {columns} features filled with {how}"
-        ));
+        notes
+            .push(format!("missing values: {cells} cells in {columns} features filled with {how}"));
     }
 }
 
@@ -203,10 +198,7 @@ mod tests {
         let mut notes = Vec::new();
         fill_missing(&mut x, Impute::Mean, &mut notes);
         assert_eq!(x.as_slice(), [1.0, 0.0, 5.0, 2.0, 0.0, 6.0, 3.0, 0.0, 7.0]);
-        assert_eq!(
-            notes,
-            ["missing values: 4 cells in 2 features filled with the column's mean"]
-        );
+        assert_eq!(notes, ["missing values: 4 cells in 2 features filled with the column's mean"]);
     }
 
     #[test]

@@ -22,37 +22,13 @@ const EXPLAINED: [(&[u8], &str, &str); 12] = [
         "a NumPy array",
         "in Python, write it as CSV with a line of names, or as .mat with scipy.io.savemat",
     ),
-    (
-        b"PK\x03\x04",
-        "a zip archive (npz, xlsx)",
-        "unpack it first; numbers can be given as CSV",
-    ),
-    (
-        b"BZh",
-        "a bzip2 file",
-        "unpack it first, or pack it with gzip",
-    ),
-    (
-        b"\xfd7zXZ",
-        "an xz file",
-        "unpack it first, or pack it with gzip",
-    ),
-    (
-        b"RDX",
-        "an R data file",
-        "in R, write it with write.csv, or with mldr::write_arff",
-    ),
-    (
-        b"RDA",
-        "an R data file",
-        "in R, write it with write.csv, or with mldr::write_arff",
-    ),
+    (b"PK\x03\x04", "a zip archive (npz, xlsx)", "unpack it first; numbers can be given as CSV"),
+    (b"BZh", "a bzip2 file", "unpack it first, or pack it with gzip"),
+    (b"\xfd7zXZ", "an xz file", "unpack it first, or pack it with gzip"),
+    (b"RDX", "an R data file", "in R, write it with write.csv, or with mldr::write_arff"),
+    (b"RDA", "an R data file", "in R, write it with write.csv, or with mldr::write_arff"),
     (b"PAR1", "a Parquet file", "write it as CSV"),
-    (
-        b"\x80\x04",
-        "a Python pickle",
-        "in Python, write it as CSV or with scipy.io.savemat",
-    ),
+    (b"\x80\x04", "a Python pickle", "in Python, write it as CSV or with scipy.io.savemat"),
     (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
 ];
@@ -65,9 +41,7 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
     // HDF5 files of MATLAB have 512 bytes of their own in front.
     if let Some((_, what, hint)) = EXPLAINED.iter().find(|(magic, _, _)| {
         head.starts_with(magic)
-            || head
-                .get(512..)
-                .is_some_and(|h| magic.len() == 8 && h.starts_with(magic))
+            || head.get(512..).is_some_and(|h| magic.len() == 8 && h.starts_with(magic))
     }) {
         return Err(Error::found(what, "ARFF, CSV, LIBSVM or MATLAB 5 to 7").hint(*hint));
     }
@@ -78,15 +52,9 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     if head.contains(&0) {
-        return Err(Error::found(
-            "binary data",
-            "ARFF, CSV, LIBSVM or MATLAB 5 to 7",
-        ));
+        return Err(Error::found("binary data", "ARFF, CSV, LIBSVM or MATLAB 5 to 7"));
     }
-    let mut lines = head
-        .split(|&b| b == b'\n')
-        .map(|l| trim(l).0)
-        .filter(|l| !l.is_empty());
+    let mut lines = head.split(|&b| b == b'\n').map(|l| trim(l).0).filter(|l| !l.is_empty());
     let first = lines.clone().find(|l| l[0] != b'%');
     match first {
         None if head.trim_ascii().is_empty() => Err(Error::found("only blanks", "data")),
@@ -102,26 +70,18 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
             let whole = head[..complete].split(|&b| b == b'\n').map(|l| trim(l).0);
             let whole: Vec<&[u8]> = whole.filter(|l| !l.is_empty()).collect();
             let pairs = whole.iter().any(|l| l.contains(&b':'));
-            if pairs
-                && whole
-                    .iter()
-                    .enumerate()
-                    .all(|(i, l)| looks(l) || (i == 0 && is_sizes(l)))
-            {
+            if pairs && whole.iter().enumerate().all(|(i, l)| looks(l) || (i == 0 && is_sizes(l))) {
                 return Ok(Format::Libsvm);
             }
             // A single long line may not be complete.
-            let single = lines
-                .next()
-                .is_some_and(|l| whole.len() <= 1 && starts_like_libsvm(l));
+            let single = lines.next().is_some_and(|l| whole.len() <= 1 && starts_like_libsvm(l));
             Ok(if single { Format::Libsvm } else { Format::Csv })
         }
     }
 }
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|b| b.is_ascii_whitespace())
-        .filter(|w| !w.is_empty())
+    line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty())
 }
 
 fn is_sizes(line: &[u8]) -> bool {
@@ -131,9 +91,7 @@ fn is_sizes(line: &[u8]) -> bool {
 /// Labels, then nothing but pairs. Looser than the reader, so that the reader can say what is wrong.
 fn is_libsvm(line: &[u8]) -> bool {
     let end = line.iter().position(|&b| b == b'#').unwrap_or(line.len());
-    words(&line[..end])
-        .enumerate()
-        .all(|(i, word)| is_pair(word) || (i == 0 && is_labels(word)))
+    words(&line[..end]).enumerate().all(|(i, word)| is_pair(word) || (i == 0 && is_labels(word)))
 }
 
 fn starts_like_libsvm(line: &[u8]) -> bool {
@@ -148,8 +106,7 @@ fn is_pair(word: &[u8]) -> bool {
 }
 
 fn is_labels(word: &[u8]) -> bool {
-    word.split(|&b| b == b',')
-        .all(|l| parse_number(l).is_some())
+    word.split(|&b| b == b',').all(|l| parse_number(l).is_some())
 }
 
 #[cfg(test)]
@@ -175,12 +132,7 @@ mod tests {
             (b"1,2,3\n4,5,6\n", Format::Csv),
         ];
         for (head, format) in cases {
-            assert_eq!(
-                sniff(head).unwrap(),
-                format,
-                "{}",
-                String::from_utf8_lossy(head)
-            );
+            assert_eq!(sniff(head).unwrap(), format, "{}", String::from_utf8_lossy(head));
         }
         let mut mat = b"MATLAB 5.0 MAT-file".to_vec();
         mat.resize(128, b' ');

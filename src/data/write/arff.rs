@@ -25,11 +25,7 @@ pub(super) fn text(dataset: &Dataset) -> Result<(String, String)> {
     }
     for (truth, _) in &blocks {
         for name in &dataset.label_names {
-            let column = if *truth {
-                name.clone()
-            } else {
-                format!("{CANDIDATE}{name}")
-            };
+            let column = if *truth { name.clone() } else { format!("{CANDIDATE}{name}") };
             let _ = writeln!(out, "@attribute {} {{0,1}}", quote(&column));
         }
     }
@@ -68,10 +64,10 @@ fn nominal(values: &[String], value: f64, row: usize, feature: usize) -> Result<
 fn check_names(dataset: &Dataset) -> Result<()> {
     let features: std::collections::HashSet<&String> = dataset.feature_names.iter().collect();
     match dataset.label_names.iter().find(|n| features.contains(n)) {
-        Some(name) => Err(Error::input(format!(
-            "'{name}' is the name of a feature and of a label"
-        ))
-        .hint("write .csv, which marks the labels")),
+        Some(name) => {
+            Err(Error::input(format!("'{name}' is the name of a feature and of a label"))
+                .hint("write .csv, which marks the labels"))
+        }
         None => Ok(()),
     }
 }

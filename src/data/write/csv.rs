@@ -16,10 +16,7 @@ pub(super) fn bytes(dataset: &Dataset, delimiter: u8) -> Result<Vec<u8>> {
     let features = dataset.feature_names.iter().map(|n| feature_column(n));
     let labels = blocks.iter().flat_map(|(truth, _)| {
         let prefix = if *truth { LABEL } else { CANDIDATE };
-        dataset
-            .label_names
-            .iter()
-            .map(move |n| format!("{prefix}{n}"))
+        dataset.label_names.iter().map(move |n| format!("{prefix}{n}"))
     });
     out.write_record(features.chain(labels)).map_err(fail)?;
     let mut row: Vec<String> = Vec::new();

@@ -24,18 +24,11 @@ pub(super) fn text(dataset: &Dataset) -> Result<String> {
     let names = serde_json::to_string(&names).map_err(|e| Error::input(e.to_string()))?;
     let mut out = format!("{TAG}{names}\n");
     for i in 0..dataset.n() {
-        let on: Vec<String> = (0..labels.cols())
-            .filter(|&j| labels.get(i, j))
-            .map(|j| j.to_string())
-            .collect();
+        let on: Vec<String> =
+            (0..labels.cols()).filter(|&j| labels.get(i, j)).map(|j| j.to_string()).collect();
         out.push_str(&on.join(","));
         // A negative zero is not nothing.
-        let stored = dataset
-            .x
-            .row(i)
-            .iter()
-            .enumerate()
-            .filter(|(_, v)| v.to_bits() != 0);
+        let stored = dataset.x.row(i).iter().enumerate().filter(|(_, v)| v.to_bits() != 0);
         for (j, v) in stored {
             let _ = write!(out, " {j}:{v}");
         }

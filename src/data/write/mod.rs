@@ -43,10 +43,8 @@ pub fn save(dataset: &Dataset, path: &Path, format: Option<Format>) -> Result<Ve
             io::write_atomic(path, libsvm::text(dataset).map_err(place)?.as_bytes())?;
             Ok(vec![path.to_path_buf()])
         }
-        Some(Format::Mat) => Err(
-            place(Error::config("MATLAB files can be read, not written"))
-                .hint("write .csv, .arff or .svm"),
-        ),
+        Some(Format::Mat) => Err(place(Error::config("MATLAB files can be read, not written"))
+            .hint("write .csv, .arff or .svm")),
         None => Err(place(Error::found(
             format_args!("the extension '.{extension}'"),
             ".arff, .csv, .tsv or .svm",
@@ -57,13 +55,9 @@ pub fn save(dataset: &Dataset, path: &Path, format: Option<Format>) -> Result<Ve
 /// The label blocks that exist, truth first.
 fn blocks(dataset: &Dataset) -> Result<Vec<(bool, &Labels)>> {
     let truth = dataset.truth.iter().map(|y| (true, y));
-    let blocks: Vec<_> = truth
-        .chain(dataset.candidates.iter().map(|c| (false, c)))
-        .collect();
+    let blocks: Vec<_> = truth.chain(dataset.candidates.iter().map(|c| (false, c))).collect();
     match blocks.len() {
-        0 => Err(Error::input(
-            "the data set has neither true nor candidate labels",
-        )),
+        0 => Err(Error::input("the data set has neither true nor candidate labels")),
         _ => Ok(blocks),
     }
 }
@@ -83,9 +77,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
         // The library repeats the position in its text.
         let text = e.to_string();
         let message = text.split(" at line ").next().unwrap_or(&text);
-        Error::input(message)
-            .in_file(path)
-            .at(e.line() as u64, e.column() as u64)
+        Error::input(message).in_file(path).at(e.line() as u64, e.column() as u64)
     })
 }
 
@@ -107,9 +99,7 @@ mod tests {
             Just(-0.0),
             Just(1.0),
             -1e3f64..1e3,
-            any::<u64>()
-                .prop_map(f64::from_bits)
-                .prop_filter("finite", |v| v.is_finite()),
+            any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |v| v.is_finite()),
         ]
     }
 
@@ -181,17 +171,9 @@ mod tests {
 
     #[test]
     fn refuses_what_a_format_cannot_hold() {
-        let data = Dataset {
-            x: Mat::zeros(1, 1),
-            ..Dataset::default()
-        };
+        let data = Dataset { x: Mat::zeros(1, 1), ..Dataset::default() };
         assert!(save(&data, Path::new("x.xlsx"), None).is_err());
         assert!(save(&data, Path::new("x.mat"), Some(Format::Mat)).is_err());
-        assert!(
-            save(&data, Path::new("x.csv"), None)
-                .unwrap_err()
-                .to_string()
-                .contains("neither")
-        );
+        assert!(save(&data, Path::new("x.csv"), None).unwrap_err().to_string().contains("neither"));
     }
 }
