@@ -6,6 +6,7 @@ pub mod data;
 pub mod error;
 pub mod io;
 pub mod linalg;
+pub mod measure;
 pub mod method;
 pub mod num;
 pub mod rng;
