@@ -9,6 +9,8 @@ pub mod linalg;
 pub mod measure;
 pub mod method;
 pub mod num;
+#[cfg(feature = "cli")]
+pub mod report;
 pub mod rng;
 
 pub use error::{Error, ErrorKind, Result};

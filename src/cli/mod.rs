@@ -5,6 +5,7 @@
 
 mod audit;
 mod context;
+mod stats;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ pub struct Global {
 #[derive(Subcommand)]
 enum Command {
     Audit(audit::Audit),
+    Stats(stats::Stats),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -70,6 +72,7 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Stats(stats)) => stats.run(&context),
         None => {
             print!("{}", Cli::command().render_help());
             Ok(true)
