@@ -1,5 +1,6 @@
 //! Partial multi-label learning as two POMDPs, on a numeric engine written from scratch.
 
+pub mod classify;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod data;
