@@ -6,13 +6,13 @@
 //! (s(k+1) + #{i: y_ij = b}); a new instance with δ_j neighbours scores
 //! prior·P(δ_j|1) / (prior·P(δ_j|1) + (1 − prior)·P(δ_j|0)) and has the label from ½ on.
 //!
-//! The variants differ in one thing only: whether a training row is among its own neighbours.
 //! Distances are Euclidean, ties go to the lower index; k ≥ n uses all other rows.
 
 use super::{Classifier, Model, Prediction, Targets, check_width};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::linalg::nearest::{Neighbour, nearest};
+use crate::measure::Scores;
 use crate::rng::Streams;
 use crate::{Error, Result};
 
@@ -21,7 +21,8 @@ use crate::{Error, Result};
 pub enum Variant {
     /// As published (and as the authors' MATLAB files): a row is not its own neighbour.
     Published,
-    /// scikit-multilearn 0.2: a training row is its own first neighbour.
+    /// scikit-multilearn 0.2: a training row is its own first neighbour, and the score is the
+    /// numerator prior·P(δ|1) alone. Labels are on under the same condition.
     ScikitMultilearn,
     /// MULAN: as published, on attributes scaled to [0, 1]; a tie prob = ½ there is a coin, here on.
     Mulan,
@@ -54,6 +55,7 @@ pub struct MlKnnModel {
     x: Mat<f64>,
     y: Labels,
     k: usize,
+    variant: Variant,
     scale: Option<Vec<(f64, f64)>>,
     /// prior_j.
     prior: Vec<f64>,
@@ -101,6 +103,7 @@ impl MlKnn {
             x,
             y,
             k,
+            variant: self.variant,
             scale,
         })
     }
@@ -164,20 +167,28 @@ impl Model for MlKnnModel {
         let x = rescale(x, self.scale.as_deref());
         let near = nearest(&x, &self.x, self.k, false);
         let mut scores = Mat::zeros(x.rows(), self.y.cols());
+        let mut labels = Labels::none(x.rows(), self.y.cols());
         for (i, near) in near.iter().enumerate() {
-            let counts = count(near, &self.y);
-            for (j, &r) in counts.iter().enumerate() {
+            for (j, &r) in count(near, &self.y).iter().enumerate() {
                 let on = self.prior[j] * self.given_on[(j, r)];
                 let off = (1.0 - self.prior[j]) * self.given_off[(j, r)];
-                scores[(i, j)] = on / (on + off);
+                labels.set(i, j, on >= off);
+                scores[(i, j)] = match self.variant {
+                    Variant::ScikitMultilearn => on,
+                    Variant::Published | Variant::Mulan => on / (on + off),
+                };
             }
         }
-        Ok(Prediction::at_threshold(scores, 0.5, true))
+        Ok(Prediction {
+            scores: Scores::new(scores),
+            labels,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture;
     use super::*;
 
     fn golden() -> (Mat<f64>, Labels) {
@@ -255,6 +266,35 @@ mod tests {
                 .is_err()
         );
         assert!(model.predict(&Mat::zeros(1, 3)).is_err());
+    }
+
+    /// Scores and labels of scikit-multilearn 0.2.0 and of the textbook algorithm in NumPy.
+    #[test]
+    fn equal_to_scikit_multilearn_and_to_the_textbook() {
+        let text = include_str!("../../tests/golden/evaluation/mlknn.csv");
+        let block = |kind: &str| fixture::block(text, kind);
+        let y = fixture::labels(text, "y");
+        let cases = [
+            (Variant::Published, "published"),
+            (Variant::ScikitMultilearn, "scikit-multilearn"),
+        ];
+        for (variant, name) in cases {
+            let settings = MlKnn {
+                k: 7,
+                variant,
+                ..MlKnn::default()
+            };
+            let model = settings.learn(&block("x"), Targets::Labels(&y)).unwrap();
+            let found = model.predict(&block("new")).unwrap();
+            let want = block(name);
+            for (got, want) in found.scores.values().as_slice().iter().zip(want.as_slice()) {
+                assert!((got - want).abs() < 1e-9, "{name}: {got}, expected {want}");
+            }
+            if variant == Variant::ScikitMultilearn {
+                let want = fixture::labels(text, "scikit-multilearn-labels");
+                assert_eq!(found.labels, want);
+            }
+        }
     }
 
     #[test]

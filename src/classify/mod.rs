@@ -1,6 +1,10 @@
 //! Classifiers: from selected features to a score for each label.
 
+#[cfg(test)]
+mod fixture;
 pub mod mlknn;
+pub mod platt;
+pub mod rbf_svm;
 pub mod svm;
 
 use crate::data::Labels;
@@ -81,6 +85,48 @@ impl Targets<'_> {
         }
         Ok(())
     }
+}
+
+/// Targets of some of the instances.
+pub(crate) enum OwnedTargets {
+    Labels(Labels),
+    Confidence(Mat<f32>),
+}
+
+impl OwnedTargets {
+    /// The targets of the given instances, in that order.
+    pub(crate) fn select(targets: Targets<'_>, rows: &[usize]) -> Self {
+        match targets {
+            Targets::Labels(y) => OwnedTargets::Labels(y.select_rows(rows)),
+            Targets::Confidence(p) => OwnedTargets::Confidence(p.select_rows(rows)),
+        }
+    }
+
+    pub(crate) fn borrow(&self) -> Targets<'_> {
+        match self {
+            OwnedTargets::Labels(y) => Targets::Labels(y),
+            OwnedTargets::Confidence(p) => Targets::Confidence(p),
+        }
+    }
+}
+
+/// Training and test rows of at most `k` parts of a shuffle of n instances; a single instance is
+/// trained on and tested.
+pub(crate) fn inner_folds(n: usize, k: usize, streams: &Streams) -> Vec<(Vec<usize>, Vec<usize>)> {
+    if n < 2 {
+        return vec![((0..n).collect(), (0..n).collect())];
+    }
+    let k = k.min(n);
+    let order = streams.stream("inner").permutation(n);
+    (0..k)
+        .map(|fold| {
+            let part = |keep: bool| {
+                let rows = (0..n).filter(|p| (p % k == fold) == keep);
+                rows.map(|p| order[p]).collect()
+            };
+            (part(false), part(true))
+        })
+        .collect()
 }
 
 /// Scores and hard predictions for the labels of some instances.

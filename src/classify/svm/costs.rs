@@ -60,7 +60,7 @@ impl Costs {
 
     /// The terms of label j: sign and cost of one term an instance when the labels are hard, of two
     /// (all positives, then all negatives) otherwise. Term t belongs to instance t mod n.
-    pub(super) fn terms(&self, j: usize) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn terms(&self, j: usize) -> (Vec<f64>, Vec<f64>) {
         let (p, q) = (self.positive.row(j), self.negative.row(j));
         let n = p.len();
         if self.is_hard(j) {

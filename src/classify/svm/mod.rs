@@ -83,7 +83,8 @@ pub enum ConstantLabel {
 }
 
 impl ConstantLabel {
-    fn score(self, positive: bool) -> f64 {
+    /// The score of a label that is always or never there.
+    pub(crate) fn score(self, positive: bool) -> f64 {
         match (self, positive) {
             (_, true) => 1.0,
             (ConstantLabel::Margin, false) => -1.0,
