@@ -107,6 +107,12 @@ impl Error {
         self
     }
 
+    /// Says what the message is about, in front of it: a column, a variable.
+    pub fn about(mut self, subject: impl fmt::Display) -> Self {
+        self.0.message = format!("{subject}: {}", self.0.message);
+        self
+    }
+
     /// Shows the offending line with a caret under byte `column` (from 1); long lines are cut.
     pub fn excerpt(mut self, line: &[u8], column: usize) -> Self {
         let caret = column.saturating_sub(1).min(line.len());

@@ -30,18 +30,12 @@ pub fn mix(x: u64) -> u64 {
 impl Streams {
     /// All randomness of a run, from one number.
     pub fn new(root: u64) -> Self {
-        Streams {
-            root,
-            path: String::new(),
-        }
+        Streams { root, path: String::new() }
     }
 
     /// The streams below `name`; `a.child("x").stream("y")` equals `a.stream("x/y")`.
     pub fn child(&self, name: &str) -> Self {
-        Streams {
-            root: self.root,
-            path: self.join(name),
-        }
+        Streams { root: self.root, path: self.join(name) }
     }
 
     /// The generator called `name`.
@@ -65,11 +59,7 @@ impl Streams {
     }
 
     fn join(&self, name: &str) -> String {
-        if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}/{name}", self.path)
-        }
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 }
 
@@ -130,10 +120,7 @@ impl Rng {
     /// Entries of weight zero are never drawn; the sum must be positive and finite.
     pub fn categorical<T: Real>(&mut self, weights: &[T]) -> usize {
         let total: f64 = weights.iter().map(|w| w.to_f64()).sum();
-        assert!(
-            total > 0.0 && total.is_finite(),
-            "categorical weights sum to {total}"
-        );
+        assert!(total > 0.0 && total.is_finite(), "categorical weights sum to {total}");
         let mut left = self.uniform() * total;
         let mut last = 0;
         for (i, w) in weights.iter().enumerate() {
@@ -174,21 +161,12 @@ mod tests {
         let s = Streams::new(0);
         assert_eq!(s.key("a"), Streams::new(0).key("a"));
         let mut r = s.stream("fold/3/stage1/init");
-        let got = (
-            r.bits(),
-            r.uniform().to_bits(),
-            r.below(10),
-            r.normal().to_bits(),
-        );
+        let got = (r.bits(), r.uniform().to_bits(), r.below(10), r.normal().to_bits());
         assert_eq!(got, VALUES, "got {got:?}");
         assert_eq!(Streams::new(7).stream("x").permutation(8), PERMUTATION);
     }
-    const VALUES: (u64, u64, usize, u64) = (
-        10117796035744975252,
-        4601021418655915778,
-        0,
-        13826788046898903425,
-    );
+    const VALUES: (u64, u64, usize, u64) =
+        (10117796035744975252, 4601021418655915778, 0, 13826788046898903425);
     const PERMUTATION: [usize; 8] = [5, 1, 6, 0, 4, 3, 2, 7];
 
     #[test]
@@ -197,10 +175,7 @@ mod tests {
         let mut first = s.stream("a");
         first.bits();
         assert_eq!(s.stream("b").bits(), Streams::new(5).stream("b").bits());
-        assert_eq!(
-            s.child("x").child("y").stream("z").bits(),
-            s.stream("x/y/z").bits()
-        );
+        assert_eq!(s.child("x").child("y").stream("z").bits(), s.stream("x/y/z").bits());
         assert_ne!(s.stream("a").bits(), s.stream("b").bits());
         assert_ne!(s.stream("a").bits(), Streams::new(6).stream("a").bits());
     }
@@ -230,9 +205,6 @@ mod tests {
         for _ in 0..30_000 {
             seen[r.below(3)] += 1;
         }
-        assert!(
-            seen.iter()
-                .all(|&c| (c as f64 / 10_000.0 - 1.0).abs() < 0.05)
-        );
+        assert!(seen.iter().all(|&c| (c as f64 / 10_000.0 - 1.0).abs() < 0.05));
     }
 }

@@ -41,11 +41,7 @@ pub struct MlKnn {
 
 impl Default for MlKnn {
     fn default() -> Self {
-        MlKnn {
-            k: 10,
-            smoothing: 1.0,
-            variant: Variant::Published,
-        }
+        MlKnn { k: 10, smoothing: 1.0, variant: Variant::Published }
     }
 }
 
@@ -75,9 +71,7 @@ impl MlKnn {
                 self.k, self.smoothing
             )));
         }
-        let y = Labels::from_fn(x.rows(), targets.cols(), |i, j| {
-            targets.probability(i, j) >= 0.5
-        });
+        let y = Labels::from_fn(x.rows(), targets.cols(), |i, j| targets.probability(i, j) >= 0.5);
         let scale = (self.variant == Variant::Mulan).then(|| ranges(x));
         let x = rescale(x, scale.as_deref());
         let itself = self.variant == Variant::ScikitMultilearn;
@@ -95,9 +89,7 @@ impl MlKnn {
         let s = self.smoothing;
         let prior = y.count_by_label().into_iter();
         Ok(MlKnnModel {
-            prior: prior
-                .map(|c| (s + c as f64) / (2.0 * s + n as f64))
-                .collect(),
+            prior: prior.map(|c| (s + c as f64) / (2.0 * s + n as f64)).collect(),
             given_on: smoothed(&on, s),
             given_off: smoothed(&off, s),
             x,
@@ -143,11 +135,7 @@ fn rescale(x: &Mat<f64>, scale: Option<&[(f64, f64)]>) -> Mat<f64> {
     let Some(scale) = scale else { return x.clone() };
     Mat::from_fn(x.rows(), x.cols(), |i, j| {
         let (low, width) = scale[j];
-        if width > 0.0 {
-            (x[(i, j)] - low) / width
-        } else {
-            0.0
-        }
+        if width > 0.0 { (x[(i, j)] - low) / width } else { 0.0 }
     })
 }
 
@@ -179,10 +167,7 @@ impl Model for MlKnnModel {
                 };
             }
         }
-        Ok(Prediction {
-            scores: Scores::new(scores),
-            labels,
-        })
+        Ok(Prediction { scores: Scores::new(scores), labels })
     }
 }
 
@@ -194,17 +179,11 @@ mod tests {
     fn golden() -> (Mat<f64>, Labels) {
         let x = vec![0.0, 1.0, 2.1, 3.3, 10.0, 11.0, 12.1, 13.3];
         let y = [2, 2, 3, 1, 1, 1, 3, 0]; // two bits a row, first label first
-        (
-            Mat::from_vec(8, 1, x),
-            Labels::from_fn(8, 2, |i, j| y[i] >> (1 - j) & 1 == 1),
-        )
+        (Mat::from_vec(8, 1, x), Labels::from_fn(8, 2, |i, j| y[i] >> (1 - j) & 1 == 1))
     }
 
     fn two() -> MlKnn {
-        MlKnn {
-            k: 2,
-            ..MlKnn::default()
-        }
+        MlKnn { k: 2, ..MlKnn::default() }
     }
 
     #[test]
@@ -212,22 +191,8 @@ mod tests {
         let (x, y) = golden();
         let model = two().learn(&x, Targets::Labels(&y)).unwrap();
         assert_eq!(model.prior, [0.5, 0.6]);
-        let on = [
-            2.0 / 7.0,
-            2.0 / 7.0,
-            3.0 / 7.0,
-            1.0 / 8.0,
-            4.0 / 8.0,
-            3.0 / 8.0,
-        ];
-        let off = [
-            1.0 / 7.0,
-            4.0 / 7.0,
-            2.0 / 7.0,
-            1.0 / 6.0,
-            3.0 / 6.0,
-            2.0 / 6.0,
-        ];
+        let on = [2.0 / 7.0, 2.0 / 7.0, 3.0 / 7.0, 1.0 / 8.0, 4.0 / 8.0, 3.0 / 8.0];
+        let off = [1.0 / 7.0, 4.0 / 7.0, 2.0 / 7.0, 1.0 / 6.0, 3.0 / 6.0, 2.0 / 6.0];
         assert_eq!(model.given_on.as_slice(), on);
         assert_eq!(model.given_off.as_slice(), off);
         let new = Mat::from_vec(2, 1, vec![0.4, 11.4]);
@@ -260,11 +225,7 @@ mod tests {
         let score = model.predict(&x).unwrap().scores.values()[(0, 0)];
         assert!(score > 0.0 && score < 0.5);
         assert!(two().learn(&x, Targets::Labels(&labels)).is_err());
-        assert!(
-            MlKnn { k: 0, ..two() }
-                .learn(&x, Targets::Labels(&y))
-                .is_err()
-        );
+        assert!(MlKnn { k: 0, ..two() }.learn(&x, Targets::Labels(&y)).is_err());
         assert!(model.predict(&Mat::zeros(1, 3)).is_err());
     }
 
@@ -274,16 +235,10 @@ mod tests {
         let text = include_str!("../../tests/golden/evaluation/mlknn.csv");
         let block = |kind: &str| fixture::block(text, kind);
         let y = fixture::labels(text, "y");
-        let cases = [
-            (Variant::Published, "published"),
-            (Variant::ScikitMultilearn, "scikit-multilearn"),
-        ];
+        let cases =
+            [(Variant::Published, "published"), (Variant::ScikitMultilearn, "scikit-multilearn")];
         for (variant, name) in cases {
-            let settings = MlKnn {
-                k: 7,
-                variant,
-                ..MlKnn::default()
-            };
+            let settings = MlKnn { k: 7, variant, ..MlKnn::default() };
             let model = settings.learn(&block("x"), Targets::Labels(&y)).unwrap();
             let found = model.predict(&block("new")).unwrap();
             let want = block(name);
@@ -300,11 +255,7 @@ mod tests {
     #[test]
     fn variants_differ_as_documented() {
         let (x, y) = golden();
-        let with = |variant| {
-            MlKnn { variant, ..two() }
-                .learn(&x, Targets::Labels(&y))
-                .unwrap()
-        };
+        let with = |variant| MlKnn { variant, ..two() }.learn(&x, Targets::Labels(&y)).unwrap();
         let published = with(Variant::Published);
         let own = with(Variant::ScikitMultilearn);
         assert_ne!(published.given_on, own.given_on);

@@ -63,17 +63,11 @@ impl Targets<'_> {
         if self.rows() != x.rows() || x.rows() == 0 || self.cols() == 0 {
             return Err(Error::found(
                 format!("targets of shape {} × {}", self.rows(), self.cols()),
-                format!(
-                    "{} rows, as the features have, and a label",
-                    x.rows().max(1)
-                ),
+                format!("{} rows, as the features have, and a label", x.rows().max(1)),
             ));
         }
         if !crate::num::all_finite(x.as_slice()) {
-            return Err(Error::found(
-                "a feature that is not finite",
-                "finite numbers",
-            ));
+            return Err(Error::found("a feature that is not finite", "finite numbers"));
         }
         if let Targets::Confidence(p) = self
             && let Some(bad) = p.as_slice().iter().find(|p| !(0.0..=1.0).contains(*p))
@@ -145,10 +139,7 @@ impl Prediction {
             let s = scores[(i, j)];
             s > threshold || (inclusive && s == threshold)
         });
-        Prediction {
-            scores: Scores::new(scores),
-            labels,
-        }
+        Prediction { scores: Scores::new(scores), labels }
     }
 }
 
@@ -171,8 +162,5 @@ pub(crate) fn check_width(x: &Mat<f64>, expected: usize) -> Result<()> {
     if x.cols() == expected {
         return Ok(());
     }
-    Err(Error::found(
-        format!("{} features", x.cols()),
-        format!("{expected}, as in training"),
-    ))
+    Err(Error::found(format!("{} features", x.cols()), format!("{expected}, as in training")))
 }

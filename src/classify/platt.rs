@@ -30,21 +30,11 @@ impl Sigmoid {
         let positives = labels.iter().filter(|&&y| y).count() as f64;
         let negatives = labels.len() as f64 - positives;
         let target = |y: bool| {
-            if y {
-                (positives + 1.0) / (positives + 2.0)
-            } else {
-                1.0 / (negatives + 2.0)
-            }
+            if y { (positives + 1.0) / (positives + 2.0) } else { 1.0 / (negatives + 2.0) }
         };
-        let data: Vec<(f64, f64)> = decisions
-            .iter()
-            .zip(labels)
-            .map(|(&f, &y)| (f, target(y)))
-            .collect();
-        let start = Sigmoid {
-            a: 0.0,
-            b: Real::ln((negatives + 1.0) / (positives + 1.0)),
-        };
+        let data: Vec<(f64, f64)> =
+            decisions.iter().zip(labels).map(|(&f, &y)| (f, target(y))).collect();
+        let start = Sigmoid { a: 0.0, b: Real::ln((negatives + 1.0) / (positives + 1.0)) };
         start.descend(&data)
     }
 
@@ -71,10 +61,7 @@ impl Sigmoid {
             let slope = ga * da + gb * db;
             let mut step = 1.0;
             while step >= 1e-10 {
-                let next = Sigmoid {
-                    a: self.a + step * da,
-                    b: self.b + step * db,
-                };
+                let next = Sigmoid { a: self.a + step * da, b: self.b + step * db };
                 let reached = next.loss(data);
                 if reached < value + 1e-4 * step * slope {
                     (self, value) = (next, reached);
@@ -124,14 +111,10 @@ impl<C: Classifier> Classifier for Platt<C> {
         for (fold, (train, test)) in super::inner_folds(n, FOLDS, streams).iter().enumerate() {
             let part = super::OwnedTargets::select(targets, train);
             let streams = streams.child(&format!("platt/{fold}"));
-            let inner = self
-                .inner
-                .fit(&x.select_rows(train), part.borrow(), &streams)?;
+            let inner = self.inner.fit(&x.select_rows(train), part.borrow(), &streams)?;
             let found = inner.predict(&x.select_rows(test))?;
             for (k, &i) in test.iter().enumerate() {
-                decisions
-                    .row_mut(i)
-                    .copy_from_slice(found.scores.values().row(k));
+                decisions.row_mut(i).copy_from_slice(found.scores.values().row(k));
             }
         }
         let sigmoids = (0..labels)
@@ -172,9 +155,7 @@ mod tests {
     #[test]
     fn sigmoid_of_scikit_learn() {
         let f = [-2.0, -1.2, -0.7, -0.1, 0.2, 0.9, 1.1, 2.5, -0.4, 0.6];
-        let y = [
-            false, false, true, false, true, true, false, true, false, true,
-        ];
+        let y = [false, false, true, false, true, true, false, true, false, true];
         let found = Sigmoid::fit(&f, &y);
         assert!((found.a - SKLEARN.0).abs() < 1e-4, "{found:?}");
         assert!((found.b - SKLEARN.1).abs() < 1e-4, "{found:?}");
@@ -188,12 +169,8 @@ mod tests {
     fn probabilities_keep_the_order_within_a_label() {
         let x = Mat::from_fn(30, 1, |i, _| f64::from((i * 7 % 30) as u8) - 15.0);
         let y = Labels::from_fn(30, 2, |i, j| j == 0 && x[(i, 0)] > 0.0);
-        let platt = Platt {
-            inner: LinearSvm::default(),
-        };
-        let model = platt
-            .fit(&x, Targets::Labels(&y), &Streams::new(0))
-            .unwrap();
+        let platt = Platt { inner: LinearSvm::default() };
+        let model = platt.fit(&x, Targets::Labels(&y), &Streams::new(0)).unwrap();
         let scores = model.predict(&x).unwrap().scores;
         for i in 0..30 {
             assert!((0.0..=1.0).contains(&scores.values()[(i, 0)]));

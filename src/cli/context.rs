@@ -39,11 +39,7 @@ impl Context {
                 Some(Json::File(PathBuf::from(path)))
             }
         };
-        Ok(Context {
-            streams: Streams::new(global.seed),
-            quiet: global.quiet,
-            json,
-        })
+        Ok(Context { streams: Streams::new(global.seed), quiet: global.quiet, json })
     }
 
     /// Text for people: on stdout, unless stdout carries the JSON.

@@ -5,6 +5,8 @@
 
 mod audit;
 mod context;
+mod data;
+pub(crate) mod input;
 mod stats;
 
 use std::process::ExitCode;
@@ -18,12 +20,7 @@ use crate::Result;
 /// Partial multi-label learning as two POMDPs: clean labels and a feature ranking from noisy
 /// candidate labels.
 #[derive(Parser)]
-#[command(
-    name = "pomdp-fs",
-    version,
-    propagate_version = true,
-    max_term_width = 100
-)]
+#[command(name = "pomdp-fs", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -52,6 +49,7 @@ pub struct Global {
 enum Command {
     Audit(audit::Audit),
     Stats(stats::Stats),
+    Data(Box<data::Data>),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -73,6 +71,7 @@ fn run(cli: Cli) -> Result<bool> {
     match cli.command {
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
+        Some(Command::Data(data)) => data.run(&context),
         None => {
             print!("{}", Cli::command().render_help());
             Ok(true)

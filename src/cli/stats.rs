@@ -124,12 +124,7 @@ impl Stats {
         })?;
         let average = table.values.row(0).to_vec();
         let test = Friedman::of_average_ranks(&average, datasets)?;
-        let ranks = Ranks {
-            average,
-            datasets,
-            tie_term: 0.0,
-            missing: 0,
-        };
+        let ranks = Ranks { average, datasets, tie_term: 0.0, missing: 0 };
         Ok((ranks, test))
     }
 
@@ -140,15 +135,10 @@ impl Stats {
         let Some(name) = &self.control else {
             return Ok(best);
         };
-        let found = table
-            .methods
-            .iter()
-            .position(|m| m.eq_ignore_ascii_case(name));
+        let found = table.methods.iter().position(|m| m.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
-            Error::config(format!(
-                "found --control {name}, expected a method of the table"
-            ))
-            .hint(table.methods.join(", "))
+            Error::config(format!("found --control {name}, expected a method of the table"))
+                .hint(table.methods.join(", "))
         })
     }
 
@@ -187,10 +177,7 @@ impl Stats {
     fn diagram(&self, outcome: &Outcome) -> Result<String> {
         let title = format!(
             "{}average ranks over {} data sets, Nemenyi at {}",
-            outcome
-                .metric
-                .as_ref()
-                .map_or(String::new(), |m| format!("{m}: ")),
+            outcome.metric.as_ref().map_or(String::new(), |m| format!("{m}: ")),
             outcome.datasets,
             self.alpha
         );
@@ -209,16 +196,10 @@ fn pairs(table: &Table, ranks: &Ranks, control: usize) -> Vec<Pair> {
     if table.kind == TableKind::AverageRanks {
         return Vec::new();
     }
-    let column = |j: usize| -> Vec<f64> {
-        (0..table.values.rows())
-            .map(|i| table.values[(i, j)])
-            .collect()
-    };
+    let column =
+        |j: usize| -> Vec<f64> { (0..table.values.rows()).map(|i| table.values[(i, j)]).collect() };
     let others: Vec<usize> = (0..table.methods.len()).filter(|&j| j != control).collect();
-    let tests: Vec<_> = others
-        .iter()
-        .map(|&j| wilcoxon(&column(j), &column(control)))
-        .collect();
+    let tests: Vec<_> = others.iter().map(|&j| wilcoxon(&column(j), &column(control))).collect();
     let adjusted = holm(&tests.iter().map(|t| t.p).collect::<Vec<_>>());
     let rows = others.iter().zip(tests).zip(adjusted);
     rows.map(|((&j, test), p_holm)| Pair {
@@ -233,27 +214,14 @@ fn pairs(table: &Table, ranks: &Ranks, control: usize) -> Vec<Pair> {
 }
 
 fn show(context: &Context, o: &Outcome) {
-    let better = if o.higher_is_better {
-        "larger"
-    } else {
-        "smaller"
-    };
-    let metric = o
-        .metric
-        .as_ref()
-        .map_or(String::new(), |m| format!("{m}, "));
+    let better = if o.higher_is_better { "larger" } else { "smaller" };
+    let metric = o.metric.as_ref().map_or(String::new(), |m| format!("{m}, "));
     context.say(format_args!(
         "{} methods on {} data sets ({metric}{better} is better)\n",
         o.methods.len(),
         o.datasets
     ));
-    let mut rows = Rows::new([
-        "method",
-        "average rank",
-        "from control",
-        "Wilcoxon p",
-        "Holm p",
-    ]);
+    let mut rows = Rows::new(["method", "average rank", "from control", "Wilcoxon p", "Holm p"]);
     for (method, rank) in o.methods.iter().zip(&o.average_ranks) {
         let mut row = vec![method.clone(), format!("{rank:.3}")];
         match o.wilcoxon.iter().find(|p| &p.method == method) {
@@ -283,9 +251,6 @@ fn show(context: &Context, o: &Outcome) {
         context.say(format_args!("not told apart: {}", group.join(", ")));
     }
     if o.missing > 0 {
-        context.say(format_args!(
-            "{} missing results were given the worst rank",
-            o.missing
-        ));
+        context.say(format_args!("{} missing results were given the worst rank", o.missing));
     }
 }

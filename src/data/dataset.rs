@@ -1,11 +1,13 @@
 //! `Dataset`: features, labels, names and where they came from.
 
+use std::collections::BTreeMap;
+
 use super::Labels;
 use crate::linalg::Mat;
 
 /// A multi-label data set as it was read. Values are kept in f64 so that a conversion loses
 /// nothing; training casts to f32.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dataset {
     /// Short name: the catalog's, or the file's stem.
     pub name: String,
@@ -19,6 +21,8 @@ pub struct Dataset {
     pub feature_names: Vec<String>,
     /// Names of the L labels.
     pub label_names: Vec<String>,
+    /// Declared values of the nominal features: value number k of feature j is `nominal[&j][k]`.
+    pub nominal: BTreeMap<usize, Vec<String>>,
     /// Where it came from.
     pub source: Source,
 }

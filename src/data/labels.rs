@@ -11,11 +11,7 @@ pub struct Labels {
 impl Labels {
     /// No label anywhere.
     pub fn none(rows: usize, cols: usize) -> Self {
-        Labels {
-            cells: vec![false; rows * cols],
-            rows,
-            cols,
-        }
+        Labels { cells: vec![false; rows * cols], rows, cols }
     }
 
     /// Cell (i, j) is `f(i, j)`.
@@ -83,9 +79,7 @@ impl Labels {
 
     /// Number of instances that have label j, for each j.
     pub fn count_by_label(&self) -> Vec<usize> {
-        (0..self.cols)
-            .map(|j| (0..self.rows).filter(|&i| self.get(i, j)).count())
-            .collect()
+        (0..self.cols).map(|j| (0..self.rows).filter(|&i| self.get(i, j)).count()).collect()
     }
 
     /// Share of the n·L cells in which the two differ (ε of the paper when one is the truth);
@@ -111,9 +105,6 @@ mod tests {
         let mut z = y.clone();
         z.set(1, 1, true);
         assert_eq!(y.hamming_distance(&z), 1.0 / 12.0);
-        assert_eq!(
-            Labels::none(0, 3).hamming_distance(&Labels::none(0, 3)),
-            0.0
-        );
+        assert_eq!(Labels::none(0, 3).hamming_distance(&Labels::none(0, 3)), 0.0);
     }
 }

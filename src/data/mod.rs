@@ -1,7 +1,20 @@
 //! Data sets: from a file to a training set with candidate labels.
 
+pub mod catalog;
+mod checksum;
 mod dataset;
+mod info;
 mod labels;
+pub mod noise;
+mod read;
+mod scale;
+pub mod split;
+mod write;
 
 pub use dataset::{Dataset, Source};
+pub use info::{FeatureKinds, Info};
 pub use labels::Labels;
+pub use read::{Format, Impute, LabelSpec, Part, ReadOptions, Role, load, read_bytes, split_names};
+pub use scale::{Scaler, Scaling};
+pub use split::{Folds, Splitter};
+pub use write::save;

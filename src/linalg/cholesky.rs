@@ -75,11 +75,8 @@ fn update_rest<T: Real>(a: &mut Mat<T>, from: usize, to: usize, negated: &mut Ve
     for left in (to..n).step_by(BLOCK) {
         let right = n.min(left + BLOCK);
         let minus = View::new(&negated[(left - to) * width..], n - left, width);
-        let plus = View::new(
-            &panel[(left - to) * width..(right - to) * width],
-            right - left,
-            width,
-        );
+        let plus =
+            View::new(&panel[(left - to) * width..(right - to) * width], right - left, width);
         let target = ViewMut::new(&mut a.as_mut_slice()[left * n..], n - left, n);
         gemm(Acc::Add, target.columns(left, right), minus, plus.t());
     }

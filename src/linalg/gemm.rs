@@ -26,12 +26,7 @@ const ROWS_PER_TASK: usize = 128;
 ///
 /// Panics when the shapes do not match.
 pub fn gemm<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
-    T::gemm(
-        (c.data, c.rows, c.cols, c.row_stride, 1),
-        strided(a),
-        strided(b),
-        acc == Acc::Add,
-    );
+    T::gemm((c.data, c.rows, c.cols, c.row_stride, 1), strided(a), strided(b), acc == Acc::Add);
 }
 
 /// The same product, bit for bit, with the rows of C shared among rayon's threads.
@@ -48,12 +43,7 @@ pub fn gemm_parallel<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: Vi
         .for_each(|(piece, data)| {
             let from = piece * ROWS_PER_TASK;
             let to = rows.min(from + ROWS_PER_TASK);
-            let part = ViewMut {
-                data,
-                rows: to - from,
-                cols,
-                row_stride: stride,
-            };
+            let part = ViewMut { data, rows: to - from, cols, row_stride: stride };
             gemm(acc, part, a.slice_rows(from, to), b);
         });
 }
@@ -106,14 +96,9 @@ mod tests {
             same_bits::<f32>(size, size + 1, size + 2);
             same_bits::<f64>(size + 2, size, size + 1);
         }
-        for (m, k, n) in [
-            (0, 3, 2),
-            (3, 0, 2),
-            (3, 2, 0),
-            (1, 257, 1),
-            (130, 300, 33),
-            (257, 513, 7),
-        ] {
+        for (m, k, n) in
+            [(0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 257, 1), (130, 300, 33), (257, 513, 7)]
+        {
             same_bits::<f32>(m, k, n);
             same_bits::<f64>(m, k, n);
         }
@@ -130,12 +115,7 @@ mod tests {
             b.view().columns(2, 7),
         );
         let mut want = Mat::zeros(4, 5);
-        reference::gemm(
-            Acc::Set,
-            want.view_mut(),
-            a.view().every(3),
-            b.view().columns(2, 7),
-        );
+        reference::gemm(Acc::Set, want.view_mut(), a.view().every(3), b.view().columns(2, 7));
         for i in 0..4 {
             assert_eq!(&c.row(2 * i)[1..6], want.row(i));
             assert_eq!(c.row(2 * i + 1), &[0.0; 10]);

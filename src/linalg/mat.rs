@@ -14,11 +14,7 @@ pub struct Mat<T> {
 impl<T: Real> Mat<T> {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Mat {
-            data: vec![T::ZERO; rows * cols],
-            rows,
-            cols,
-        }
+        Mat { data: vec![T::ZERO; rows * cols], rows, cols }
     }
 
     /// Takes `data`, row after row.
@@ -151,13 +147,7 @@ impl<'a, T: Real> View<'a, T> {
     /// Row-major and dense.
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
-        View {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-            col_stride: 1,
-        }
+        View { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
     /// The transposed window.
@@ -173,21 +163,18 @@ impl<'a, T: Real> View<'a, T> {
 
     /// Rows 0, step, 2·step, …: the first token of each sequence.
     pub fn every(self, step: usize) -> Self {
-        View {
-            rows: self.rows.div_ceil(step),
-            row_stride: self.row_stride * step,
-            ..self
-        }
+        View { rows: self.rows.div_ceil(step), row_stride: self.row_stride * step, ..self }
     }
 
     /// Columns from..to.
     pub fn columns(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.cols && self.col_stride == 1);
-        View {
-            data: self.data.get(from..).unwrap_or(&[]),
-            cols: to - from,
-            ..self
-        }
+        View { data: self.data.get(from..).unwrap_or(&[]), cols: to - from, ..self }
+    }
+
+    /// Without the first `count` rows.
+    pub fn skip_rows(self, count: usize) -> Self {
+        self.slice_rows(count, self.rows)
     }
 
     /// Rows from..to.
@@ -237,19 +224,26 @@ impl<'a, T: Real> ViewMut<'a, T> {
     /// Row-major and dense.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "view: {rows}×{cols}");
-        ViewMut {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-        }
+        ViewMut { data, rows, cols, row_stride: cols }
     }
 
     /// Rows 0, step, 2·step, ….
     pub fn every(self, step: usize) -> Self {
+        ViewMut { rows: self.rows.div_ceil(step), row_stride: self.row_stride * step, ..self }
+    }
+
+    /// Without the first `count` rows.
+    pub fn skip_rows(self, count: usize) -> Self {
+        let rows = self.rows;
+        self.slice_rows(count, rows)
+    }
+
+    /// Rows from..to.
+    pub fn slice_rows(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.rows);
         ViewMut {
-            rows: self.rows.div_ceil(step),
-            row_stride: self.row_stride * step,
+            data: self.data.get_mut(from * self.row_stride..).unwrap_or(&mut []),
+            rows: to - from,
             ..self
         }
     }
@@ -257,11 +251,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
     /// Columns from..to.
     pub fn columns(self, from: usize, to: usize) -> Self {
         assert!(from <= to && to <= self.cols);
-        ViewMut {
-            data: self.data.get_mut(from..).unwrap_or(&mut []),
-            cols: to - from,
-            ..self
-        }
+        ViewMut { data: self.data.get_mut(from..).unwrap_or(&mut []), cols: to - from, ..self }
     }
 
     /// Row i.
@@ -282,12 +272,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
 
     /// The same window, borrowed again.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        ViewMut {
-            data: self.data,
-            rows: self.rows,
-            cols: self.cols,
-            row_stride: self.row_stride,
-        }
+        ViewMut { data: self.data, rows: self.rows, cols: self.cols, row_stride: self.row_stride }
     }
 
     /// Read-only.
@@ -314,12 +299,15 @@ mod tests {
         assert_eq!(m.view().every(4).rows(), 2);
         assert_eq!(m.view().columns(1, 3).row(2), &[21.0, 22.0]);
         assert_eq!(m.view().slice_rows(2, 5).row(0)[0], 20.0);
+        assert_eq!(m.view().skip_rows(1).every(2).row(2)[0], 50.0);
         assert_eq!(m.select_rows(&[5, 0]).row(0), m.row(5));
         assert_eq!(m.select_cols(&[3, 1]).row(1), &[13.0, 11.0]);
         assert_eq!(m.transposed()[(2, 4)], 42.0);
         let mut w = m.clone();
         w.view_mut().every(2).columns(2, 4).row_mut(1)[0] = -1.0;
         assert_eq!(w[(2, 2)], -1.0);
+        w.view_mut().skip_rows(1).every(3).row_mut(1)[3] = -2.0;
+        assert_eq!(w[(4, 3)], -2.0);
         w.set_rows(2);
         w.set_rows(3);
         assert_eq!(w.row(2), &[0.0; 4]);

@@ -32,11 +32,7 @@ pub fn nearest<T: Real>(
         return vec![Vec::new(); queries.rows()];
     }
     let norms: Vec<T> = points.rows_iter().map(|r| dot(r, r)).collect();
-    let norms = if points.cols() == 0 {
-        vec![T::ZERO; points.rows()]
-    } else {
-        norms
-    };
+    let norms = if points.cols() == 0 { vec![T::ZERO; points.rows()] } else { norms };
     let largest = crate::num::max(&norms);
     let blocks: Vec<usize> = (0..queries.rows()).step_by(QUERY_BLOCK).collect();
     let found: Vec<Vec<Vec<Neighbour<T>>>> = blocks
@@ -51,16 +47,7 @@ pub fn nearest<T: Real>(
                 .map(|i| {
                     let skip = exclude_self.then_some(i);
                     let row = products.row_mut(i - from);
-                    k_nearest(
-                        queries.row(i),
-                        points,
-                        &norms,
-                        largest,
-                        row,
-                        k,
-                        skip,
-                        &mut order,
-                    )
+                    k_nearest(queries.row(i), points, &norms, largest, row, k, skip, &mut order)
                 })
                 .collect()
         })
@@ -93,11 +80,7 @@ fn k_nearest<T: Real>(
         approximate[i] = T::MAX;
     }
     // Bound on the error of the expansion: d roundings of terms no larger than ‖q‖² + max‖p‖².
-    let epsilon = if T::BYTES == 4 {
-        f64::from(f32::EPSILON)
-    } else {
-        f64::EPSILON
-    };
+    let epsilon = if T::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let slack = T::from_f64(2.0 * epsilon * (query.len() + 8) as f64 * (own + largest).to_f64());
     let kth = kth_smallest(approximate, k, order);
     let limit = kth + slack + slack;
@@ -108,9 +91,7 @@ fn k_nearest<T: Real>(
         }
     }
     let by_distance = |a: &Neighbour<T>, b: &Neighbour<T>| {
-        a.1.partial_cmp(&b.1)
-            .expect("finite distances")
-            .then(a.0.cmp(&b.0))
+        a.1.partial_cmp(&b.1).expect("finite distances").then(a.0.cmp(&b.0))
     };
     if order.len() > k {
         order.select_nth_unstable_by(k - 1, by_distance);
@@ -157,25 +138,11 @@ mod tests {
     #[test]
     fn equals_the_double_loop() {
         let mut r = Streams::new(1).stream("points");
-        for (n, d, k) in [
-            (1, 3, 2),
-            (2, 1, 1),
-            (70, 5, 3),
-            (200, 17, 10),
-            (131, 2, 131),
-        ] {
+        for (n, d, k) in [(1, 3, 2), (2, 1, 1), (70, 5, 3), (200, 17, 10), (131, 2, 131)] {
             let p = Mat::<f32>::from_fn(n, d, |_, _| r.normal() as f32);
-            assert_eq!(
-                nearest(&p, &p, k, true),
-                slow(&p, &p, k, true),
-                "{n} {d} {k}"
-            );
+            assert_eq!(nearest(&p, &p, k, true), slow(&p, &p, k, true), "{n} {d} {k}");
             let q = Mat::<f32>::from_fn(9, d, |_, _| r.normal() as f32);
-            assert_eq!(
-                nearest(&q, &p, k, false),
-                slow(&q, &p, k, false),
-                "{n} {d} {k}"
-            );
+            assert_eq!(nearest(&q, &p, k, false), slow(&q, &p, k, false), "{n} {d} {k}");
         }
     }
 

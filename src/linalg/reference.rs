@@ -22,11 +22,7 @@ pub fn gemm<T: Real>(acc: Acc, mut c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_
                 let mut block = T::ZERO;
                 for k in from..a.cols().min(from + K_BLOCK) {
                     let (x, y) = (a.get(i, k), b.get(k, j));
-                    block = if fused {
-                        x.mul_add(y, block)
-                    } else {
-                        block + x * y
-                    };
+                    block = if fused { x.mul_add(y, block) } else { block + x * y };
                 }
                 total = Some(total.map_or(block, |t| t + block));
             }

@@ -65,11 +65,7 @@ impl<'a> Case<'a> {
                 ));
             }
         }
-        Ok(Case {
-            truth,
-            scores: &scores.values,
-            predictions,
-        })
+        Ok(Case { truth, scores: &scores.values, predictions })
     }
 
     /// Number of labels L.
@@ -97,13 +93,7 @@ mod tests {
     #[test]
     fn shapes_must_match_and_nan_is_counted() {
         let truth = Labels::none(3, 2);
-        let scores = Scores::new(Mat::from_fn(
-            3,
-            2,
-            |i, j| {
-                if i == j { f64::NAN } else { 1.0 }
-            },
-        ));
+        let scores = Scores::new(Mat::from_fn(3, 2, |i, j| if i == j { f64::NAN } else { 1.0 }));
         assert_eq!(scores.nan(), 2);
         assert_eq!(scores.values()[(0, 0)], f64::NEG_INFINITY);
         assert!(Case::new(&truth, &scores, &truth).is_ok());

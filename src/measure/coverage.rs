@@ -48,10 +48,7 @@ impl CoverageForm {
 /// Mean coverage in the given form; NaN when every instance is skipped. O(L) per instance.
 pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> f64 {
     let ties = convention.ties();
-    let depths = || {
-        case.rows()
-            .map(|(truth, scores)| depth(truth, scores, ties))
-    };
+    let depths = || case.rows().map(|(truth, scores)| depth(truth, scores, ties));
     let raw = || mean(depths().map(|d| Some(d as f64)));
     let labels = case.labels() as f64;
     match (form, convention) {
@@ -63,10 +60,9 @@ pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> 
             mean(depths().map(|d| Some(d.saturating_sub(1) as f64)))
         }
         (CoverageForm::Native, Convention::Matlab) => raw() - 1.0,
-        (CoverageForm::PerInstance, _) | (CoverageForm::Native, Convention::Reference) => mean(
-            case.rows()
-                .map(|(truth, scores)| normalised(truth, scores, ties)),
-        ),
+        (CoverageForm::PerInstance, _) | (CoverageForm::Native, Convention::Reference) => {
+            mean(case.rows().map(|(truth, scores)| normalised(truth, scores, ties)))
+        }
     }
 }
 
@@ -89,11 +85,7 @@ fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
         }
     }
     let Some(last) = last else { return 0 };
-    let before = scores
-        .iter()
-        .enumerate()
-        .filter(|&(j, &f)| ties.precedes((f, j), last))
-        .count();
+    let before = scores.iter().enumerate().filter(|&(j, &f)| ties.precedes((f, j), last)).count();
     // Under `Worst` the label itself is among those that precede it.
     before + usize::from(ties != Ties::Worst)
 }

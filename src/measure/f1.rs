@@ -18,11 +18,7 @@ impl Counts {
     }
 
     fn f1(self, zero_by_zero: f64) -> f64 {
-        if self.total == 0 {
-            zero_by_zero
-        } else {
-            2.0 * self.hits as f64 / self.total as f64
-        }
+        if self.total == 0 { zero_by_zero } else { 2.0 * self.hits as f64 / self.total as f64 }
     }
 }
 
@@ -47,18 +43,12 @@ pub fn macro_f1(case: &Case<'_>, convention: Convention) -> f64 {
             counts.add(y, p);
         }
     }
-    let sum: f64 = by_label
-        .iter()
-        .map(|c| c.f1(convention.zero_by_zero()))
-        .sum();
+    let sum: f64 = by_label.iter().map(|c| c.f1(convention.zero_by_zero())).sum();
     sum / case.labels() as f64
 }
 
 /// Mean over the instances of each instance's F1.
 pub fn example_f1(case: &Case<'_>, convention: Convention) -> f64 {
-    let sum: f64 = case
-        .hard_rows()
-        .map(|(y, p)| count(y, p).f1(convention.zero_by_zero()))
-        .sum();
+    let sum: f64 = case.hard_rows().map(|(y, p)| count(y, p).f1(convention.zero_by_zero())).sum();
     sum / case.truth.rows() as f64
 }

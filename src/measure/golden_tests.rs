@@ -39,11 +39,7 @@ fn golden_table_in_four_conventions() {
     for (convention, want) in Convention::ALL.into_iter().zip(table) {
         let name = convention.name();
         close(ranking_loss(&case, convention), want[0], name);
-        close(
-            coverage(&case, convention, CoverageForm::Native),
-            want[1],
-            name,
-        );
+        close(coverage(&case, convention, CoverageForm::Native), want[1], name);
         close(average_precision(&case, convention), want[2], name);
         close(one_error(&case, convention), want[3], name);
         close(micro_f1(&case, convention), 0.428571429, name);
@@ -51,18 +47,11 @@ fn golden_table_in_four_conventions() {
     }
     close(hamming_loss(&case), 0.4, "Hamming loss");
     let forms = [(2.8, 0.7, 0.45), (2.6, 0.65, 0.4)];
-    for (convention, want) in [Convention::ScikitLearn, Convention::Matlab]
-        .into_iter()
-        .zip(forms)
-    {
+    for (convention, want) in [Convention::ScikitLearn, Convention::Matlab].into_iter().zip(forms) {
         let form = |form| coverage(&case, convention, form);
         close(form(CoverageForm::Raw), want.0, "depth");
         close(form(CoverageForm::OverLabels), want.1, "depth / L");
-        close(
-            form(CoverageForm::MinusOneOverLabels),
-            want.2,
-            "(depth − 1) / L",
-        );
+        close(form(CoverageForm::MinusOneOverLabels), want.2, "(depth − 1) / L");
     }
 }
 
@@ -148,14 +137,8 @@ fn slow_twins_agree(case: &Case<'_>) {
         let average = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let same = |a: f64, b: f64| (a - b).abs() < 1e-12 || (a.is_nan() && b.is_nan());
         assert!(same(ranking_loss(case, convention), average(&loss)));
-        assert!(same(
-            average_precision(case, convention),
-            average(&precision)
-        ));
-        assert!(same(
-            coverage(case, convention, CoverageForm::Raw),
-            average(&depth)
-        ));
+        assert!(same(average_precision(case, convention), average(&precision)));
+        assert!(same(coverage(case, convention, CoverageForm::Raw), average(&depth)));
     }
 }
 
@@ -189,10 +172,7 @@ fn rows_without_pairs_and_nan_scores() {
     let y = Labels::from_vec(1, 3, vec![true, false, false]);
     let nan = Case::new(&y, &scores, &y).unwrap();
     assert_eq!(ranking_loss(&nan, Convention::ScikitLearn), 1.0);
-    assert_eq!(
-        coverage(&nan, Convention::ScikitLearn, CoverageForm::Raw),
-        3.0
-    );
+    assert_eq!(coverage(&nan, Convention::ScikitLearn, CoverageForm::Raw), 3.0);
 }
 
 mod properties {

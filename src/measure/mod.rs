@@ -43,12 +43,8 @@ pub enum Convention {
 
 impl Convention {
     /// All of them, in the order of the tables.
-    pub const ALL: [Convention; 4] = [
-        Convention::ScikitLearn,
-        Convention::Mulan,
-        Convention::Matlab,
-        Convention::Reference,
-    ];
+    pub const ALL: [Convention; 4] =
+        [Convention::ScikitLearn, Convention::Mulan, Convention::Matlab, Convention::Reference];
 
     /// Name on the command line and in results.
     pub fn name(self) -> &'static str {

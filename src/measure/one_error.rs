@@ -28,11 +28,6 @@ pub fn one_error(case: &Case<'_>, convention: Convention) -> f64 {
 }
 
 fn best(scores: &[f64], ties: Ties) -> usize {
-    (1..scores.len()).fold(0, |top, j| {
-        if ties.precedes((scores[j], j), (scores[top], top)) {
-            j
-        } else {
-            top
-        }
-    })
+    (1..scores.len())
+        .fold(0, |top, j| if ties.precedes((scores[j], j), (scores[top], top)) { j } else { top })
 }

@@ -56,15 +56,11 @@ impl Sorter {
             Ties::Worst | Ties::LowerFirst => self.order.extend(pairs),
         }
         // Stable, so that equal scores keep the order they were pushed in; no score is NaN.
-        self.order
-            .sort_by(|a, b| b.0.partial_cmp(&a.0).expect("scores are not NaN"));
+        self.order.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("scores are not NaN"));
         let same = |a: &(f64, bool), b: &(f64, bool)| ties == Ties::Worst && a.0 == b.0;
         for group in self.order.chunk_by(same) {
             let relevant = group.iter().filter(|l| l.1).count();
-            visit(Group {
-                relevant,
-                irrelevant: group.len() - relevant,
-            });
+            visit(Group { relevant, irrelevant: group.len() - relevant });
         }
     }
 }

@@ -14,11 +14,7 @@ pub struct Metric {
 }
 
 const fn metric(key: &'static str, name: &'static str, higher_is_better: bool) -> Metric {
-    Metric {
-        key,
-        name,
-        higher_is_better,
-    }
+    Metric { key, name, higher_is_better }
 }
 
 /// The metrics, in the order of [`Summary::values`].

@@ -1,6 +1,8 @@
 //! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
 //! labels. One trait, one file a method.
 
+pub mod pomdp_fs;
+
 use crate::Result;
 use crate::data::Labels;
 use crate::linalg::Mat;
@@ -74,10 +76,7 @@ pub fn rank(scores: &[f64]) -> Vec<Ranked> {
     let mut ranking: Vec<Ranked> = scores
         .iter()
         .enumerate()
-        .map(|(feature, &s)| Ranked {
-            feature,
-            score: if s.is_finite() { s } else { 0.0 },
-        })
+        .map(|(feature, &s)| Ranked { feature, score: if s.is_finite() { s } else { 0.0 } })
         .collect();
     ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
     ranking
@@ -94,24 +93,14 @@ mod tests {
 
     #[test]
     fn ranking_is_stable_and_finite() {
-        let order: Vec<usize> = rank(&[1.0, f64::NAN, 3.0, 1.0, -1.0])
-            .iter()
-            .map(|r| r.feature)
-            .collect();
+        let order: Vec<usize> =
+            rank(&[1.0, f64::NAN, 3.0, 1.0, -1.0]).iter().map(|r| r.feature).collect();
         assert_eq!(order, [2, 0, 3, 1, 4]);
     }
 
     #[test]
     fn budget_of_the_paper() {
-        let cases = [
-            (1, 1),
-            (16, 16),
-            (49, 20),
-            (99, 20),
-            (100, 20),
-            (103, 20),
-            (1836, 367),
-        ];
+        let cases = [(1, 1), (16, 16), (49, 20), (99, 20), (100, 20), (103, 20), (1836, 367)];
         for (d, k) in cases {
             assert_eq!(paper_budget(d), k, "d = {d}");
         }

@@ -123,11 +123,7 @@ macro_rules! elementary {
                 fn ln(self) -> Self {
                     const C: &[$t] = &$ln;
                     let tiny = self < <$t>::MIN_POSITIVE;
-                    let x = if tiny {
-                        self * ((1 as $bits) << $mant) as $t
-                    } else {
-                        self
-                    };
+                    let x = if tiny { self * ((1 as $bits) << $mant) as $t } else { self };
                     // x = 2^e · m with m ∈ [√½, √2).
                     let base = (x.to_bits() as $int).wrapping_sub($sqrt_half);
                     let e = (base >> $mant) - if tiny { $mant } else { 0 };
@@ -143,11 +139,7 @@ macro_rules! elementary {
                     let y = e * $ln2_hi - ((half_square - (tail + e * $ln2_lo)) - f);
                     let y = if self == <$t>::INFINITY { self } else { y };
                     let y = if self == 0.0 { <$t>::NEG_INFINITY } else { y };
-                    if self < 0.0 || self.is_nan() {
-                        <$t>::NAN
-                    } else {
-                        y
-                    }
+                    if self < 0.0 || self.is_nan() { <$t>::NAN } else { y }
                 }
 
                 #[inline(always)]
@@ -162,11 +154,7 @@ macro_rules! elementary {
                     let z = self * self;
                     let small = (self * z).mul_add(horner!(z, SMALL), self);
                     let large = (t / (t + 2.0)).copysign(self);
-                    if a < 0.6 || self.is_nan() {
-                        small
-                    } else {
-                        large
-                    }
+                    if a < 0.6 || self.is_nan() { small } else { large }
                 }
 
                 #[inline(always)]
@@ -180,11 +168,7 @@ macro_rules! elementary {
                     let b = if a > $erf_one { $erf_one } else { a };
                     let t = (b - 2.0) / (b + 2.0);
                     let large = 1.0 - horner!(t, LARGE) * Real::exp(-(b * b));
-                    if a < 1.0 || self.is_nan() {
-                        small
-                    } else {
-                        large.copysign(self)
-                    }
+                    if a < 1.0 || self.is_nan() { small } else { large.copysign(self) }
                 }
 
                 #[inline(always)]

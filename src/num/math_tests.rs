@@ -20,14 +20,7 @@ fn ulps32(got: f32, want: f64) -> f64 {
     (f64::from(got) - want).abs() / f64::from(ulp)
 }
 
-type Twin = (
-    &'static str,
-    fn(f64) -> f64,
-    fn(f32) -> f32,
-    fn(f64) -> f64,
-    f64,
-    f64,
-);
+type Twin = (&'static str, fn(f64) -> f64, fn(f32) -> f32, fn(f64) -> f64, f64, f64);
 
 /// Name, ours in f64, ours in f32, the truth, and the interval of the dense grid.
 const TWINS: [Twin; 7] = [
@@ -35,30 +28,9 @@ const TWINS: [Twin; 7] = [
     ("ln", Real::ln, Real::ln, libm::log, 1e-300, 20.0),
     ("tanh", Real::tanh, Real::tanh, libm::tanh, -25.0, 25.0),
     ("erf", Real::erf, Real::erf, libm::erf, -7.0, 7.0),
-    (
-        "sigmoid",
-        Real::sigmoid,
-        Real::sigmoid,
-        sigmoid,
-        -700.0,
-        60.0,
-    ),
-    (
-        "softplus",
-        Real::softplus,
-        Real::softplus,
-        softplus,
-        -700.0,
-        60.0,
-    ),
-    (
-        "log_sigmoid",
-        Real::log_sigmoid,
-        Real::log_sigmoid,
-        |x| -softplus(-x),
-        -60.0,
-        700.0,
-    ),
+    ("sigmoid", Real::sigmoid, Real::sigmoid, sigmoid, -700.0, 60.0),
+    ("softplus", Real::softplus, Real::softplus, softplus, -700.0, 60.0),
+    ("log_sigmoid", Real::log_sigmoid, Real::log_sigmoid, |x| -softplus(-x), -60.0, 700.0),
 ];
 
 fn sigmoid(x: f64) -> f64 {
@@ -80,10 +52,7 @@ fn grid(lo: f64, hi: f64) -> impl Iterator<Item = f64> {
             [x, -x]
         })
     });
-    linear
-        .chain(near_zero)
-        .chain(binades)
-        .filter(move |x| (lo..=hi).contains(x))
+    linear.chain(near_zero).chain(binades).filter(move |x| (lo..=hi).contains(x))
 }
 
 #[test]
@@ -112,10 +81,7 @@ fn f64_within_two_ulp_of_sixty_digits() {
             ("softplus", x.softplus(), softplus),
             ("log_sigmoid", -(-x).log_sigmoid(), softplus),
         ] {
-            assert!(
-                ulps64(got, want) <= 2.0,
-                "{name}({x:e}): {got:e}, expected {want:e}"
-            );
+            assert!(ulps64(got, want) <= 2.0, "{name}({x:e}): {got:e}, expected {want:e}");
         }
         rows += 1;
     }
@@ -150,15 +116,7 @@ fn edges() {
         assert!(zero.ln() == -inf && (-one).ln().is_nan());
         assert!(zero.tanh() == zero && zero.erf() == zero);
         assert!(zero.sigmoid() == T::from_f64(0.5));
-        for f in [
-            T::exp,
-            T::ln,
-            T::tanh,
-            T::erf,
-            T::sigmoid,
-            T::softplus,
-            T::log_sigmoid,
-        ] {
+        for f in [T::exp, T::ln, T::tanh, T::erf, T::sigmoid, T::softplus, T::log_sigmoid] {
             assert!(f(nan).is_nan(), "NaN must stay NaN");
         }
         assert!(one.maximum(nan).is_nan() && nan.maximum(one).is_nan());

@@ -1,10 +1,12 @@
 //! Numbers: the two precisions, elementary functions with reproducible bits, ordered sums.
 
+mod elementwise;
 mod math;
 pub(crate) mod raw;
 mod real;
 mod reduce;
 
+pub use elementwise::{add_assign, mul_assign, scale};
 pub use math::log_sum_exp;
 pub use raw::{Fusing, fusing, vectorize};
 pub use real::Real;

@@ -18,11 +18,7 @@ pub fn fusing() -> Fusing {
     let fused = std::arch::is_x86_feature_detected!("fma");
     #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
     let fused = cfg!(target_arch = "aarch64");
-    if fused {
-        Fusing::Fused
-    } else {
-        Fusing::Unfused
-    }
+    if fused { Fusing::Fused } else { Fusing::Unfused }
 }
 
 /// Runs `f` compiled for AVX2 and FMA where the machine has them, else as it is.

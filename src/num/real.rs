@@ -61,11 +61,7 @@ pub trait Real:
     /// The larger; NaN if either is (unlike std: a NaN must not vanish).
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
-        if self > other || self.is_nan() {
-            self
-        } else {
-            other
-        }
+        if self > other || self.is_nan() { self } else { other }
     }
     /// True for NaN.
     #[inline(always)]

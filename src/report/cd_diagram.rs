@@ -98,19 +98,11 @@ fn methods(diagram: &CdDiagram<'_>, area: &Area<'_>) -> Drawn {
         let row = if better { position } else { k - 1 - position };
         let y = top + LINE * row as i32;
         let x = place(diagram.ranks[m], k);
-        let end = if better {
-            WIDTH - MARGIN + 12
-        } else {
-            MARGIN - 12
-        };
+        let end = if better { WIDTH - MARGIN + 12 } else { MARGIN - 12 };
         line(area, (x, AXIS), (x, y), 1)?;
         line(area, (x, y), (end, y), 1)?;
         let label = format!("{} ({:.3})", diagram.methods[m], diagram.ranks[m]);
-        let (at, side) = if better {
-            (end + 5, HPos::Left)
-        } else {
-            (end - 5, HPos::Right)
-        };
+        let (at, side) = if better { (end + 5, HPos::Left) } else { (end - 5, HPos::Right) };
         text(area, &label, (at, y), side)?;
     }
     Ok(())

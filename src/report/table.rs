@@ -12,10 +12,7 @@ pub struct Rows {
 impl Rows {
     /// Starts with the names of the columns.
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Rows {
-            header: header.into_iter().map(Into::into).collect(),
-            rows: Vec::new(),
-        }
+        Rows { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -49,9 +46,6 @@ mod tests {
         let mut rows = Rows::new(["method", "RL"]);
         rows.push(["a", "0.5"]);
         rows.push(["longer", "0.25"]);
-        assert_eq!(
-            rows.to_string(),
-            " method    RL\n a        0.5\n longer  0.25"
-        );
+        assert_eq!(rows.to_string(), " method    RL\n a        0.5\n longer  0.25");
     }
 }

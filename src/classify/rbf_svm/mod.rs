@@ -62,10 +62,8 @@ impl Classifier for RbfSvm {
         }
         let costs = Costs::new(targets, self.c);
         let kernel = Kernel::new(x, gamma);
-        let machines: Vec<Machine> = (0..costs.labels())
-            .into_par_iter()
-            .map(|j| self.solve(&kernel, &costs, j))
-            .collect();
+        let machines: Vec<Machine> =
+            (0..costs.labels()).into_par_iter().map(|j| self.solve(&kernel, &costs, j)).collect();
         // Only rows that some label leans on are kept.
         let used = |i: &usize| machines.iter().any(|m| m.coefficients[*i] != 0.0);
         let support: Vec<usize> = (0..x.rows()).filter(used).collect();
@@ -92,11 +90,7 @@ impl RbfSvm {
         let terms = sign.into_iter().zip(cost).enumerate();
         let variables: Vec<Variable> = terms
             .filter(|(_, (_, upper))| *upper > 0.0)
-            .map(|(t, (sign, upper))| Variable {
-                row: t % kernel.n(),
-                sign,
-                upper,
-            })
+            .map(|(t, (sign, upper))| Variable { row: t % kernel.n(), sign, upper })
             .collect();
         smo::solve(kernel, &variables, self.tolerance, self.max_steps)
     }
@@ -124,12 +118,7 @@ impl Model for RbfModel {
         check_width(x, self.support.cols())?;
         let kernel = between(x, &self.support, self.gamma);
         let mut scores = Mat::from_fn(x.rows(), self.bias.len(), |_, j| self.bias[j]);
-        gemm_parallel(
-            Acc::Add,
-            scores.view_mut(),
-            kernel.view(),
-            self.coefficients.view(),
-        );
+        gemm_parallel(Acc::Add, scores.view_mut(), kernel.view(), self.coefficients.view());
         Ok(Prediction::at_threshold(scores, 0.0, false))
     }
 }

@@ -58,10 +58,7 @@ pub(super) fn solve(
     for (v, a) in variables.iter().zip(&state.alpha) {
         coefficients[v.row] += v.sign * a;
     }
-    Machine {
-        coefficients,
-        bias: state.bias(),
-    }
+    Machine { coefficients, bias: state.bias() }
 }
 
 impl State<'_> {
@@ -73,21 +70,13 @@ impl State<'_> {
     /// Can s·α grow?
     fn can_grow(&self, t: usize) -> bool {
         let v = &self.variables[t];
-        if v.sign > 0.0 {
-            self.alpha[t] < v.upper
-        } else {
-            self.alpha[t] > 0.0
-        }
+        if v.sign > 0.0 { self.alpha[t] < v.upper } else { self.alpha[t] > 0.0 }
     }
 
     /// Can s·α fall?
     fn can_fall(&self, t: usize) -> bool {
         let v = &self.variables[t];
-        if v.sign > 0.0 {
-            self.alpha[t] > 0.0
-        } else {
-            self.alpha[t] < v.upper
-        }
+        if v.sign > 0.0 { self.alpha[t] > 0.0 } else { self.alpha[t] < v.upper }
     }
 
     /// The most violating variable that can grow, and the partner with which the objective falls
@@ -130,16 +119,8 @@ impl State<'_> {
         let kj = self.kernel.row(vj.row, &mut second);
         let curvature = 2.0 - 2.0 * f64::from(ki[vj.row]);
         let free = (self.pull(i) - self.pull(j)) / if curvature > 0.0 { curvature } else { TINY };
-        let room_i = if vi.sign > 0.0 {
-            vi.upper - self.alpha[i]
-        } else {
-            self.alpha[i]
-        };
-        let room_j = if vj.sign > 0.0 {
-            self.alpha[j]
-        } else {
-            vj.upper - self.alpha[j]
-        };
+        let room_i = if vi.sign > 0.0 { vi.upper - self.alpha[i] } else { self.alpha[i] };
+        let room_j = if vj.sign > 0.0 { self.alpha[j] } else { vj.upper - self.alpha[j] };
         let t = free.min(room_i).min(room_j);
         // Exactly at the bound where the bound stopped it.
         let land = |v: &Variable, a: f64, change: f64, stopped: bool| match (stopped, change > 0.0)
@@ -171,10 +152,6 @@ impl State<'_> {
                 (false, false) => {}
             }
         }
-        if free > 0 {
-            sum / free as f64
-        } else {
-            0.5 * (low + high)
-        }
+        if free > 0 { sum / free as f64 } else { 0.5 * (low + high) }
     }
 }

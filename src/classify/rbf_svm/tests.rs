@@ -11,11 +11,7 @@ fn fixture(kind: &str) -> Mat<f64> {
 }
 
 fn tight() -> RbfSvm {
-    RbfSvm {
-        gamma: Some(0.3),
-        tolerance: 1e-7,
-        ..RbfSvm::default()
-    }
+    RbfSvm { gamma: Some(0.3), tolerance: 1e-7, ..RbfSvm::default() }
 }
 
 #[test]
@@ -53,16 +49,8 @@ fn rows_on_demand_are_the_kept_rows() {
 #[test]
 fn confidences_are_weighted_copies_and_constant_labels_are_constant() {
     let x = fixture("x").select_rows(&(0..20).collect::<Vec<_>>());
-    let soft = Mat::from_fn(20, 2, |i, j| {
-        if j == 1 {
-            0.0
-        } else {
-            0.3 + 0.4 * (i % 2) as f32
-        }
-    });
-    let model = tight()
-        .fit(&x, Targets::Confidence(&soft), &Streams::new(0))
-        .unwrap();
+    let soft = Mat::from_fn(20, 2, |i, j| if j == 1 { 0.0 } else { 0.3 + 0.4 * (i % 2) as f32 });
+    let model = tight().fit(&x, Targets::Confidence(&soft), &Streams::new(0)).unwrap();
     let found = model.predict(&x).unwrap();
     // The same problem with every instance written twice.
     let twice: Vec<usize> = (0..20).chain(0..20).collect();
@@ -82,16 +70,10 @@ fn confidences_are_weighted_copies_and_constant_labels_are_constant() {
         assert!((found.scores.values()[(i, 0)] - want).abs() < 1e-5);
         assert_eq!(found.scores.values()[(i, 1)], -1.0);
     }
-    let one = tight().fit(
-        &x.select_rows(&[0]),
-        Targets::Labels(&Labels::none(1, 1)),
-        &Streams::new(0),
-    );
+    let one =
+        tight().fit(&x.select_rows(&[0]), Targets::Labels(&Labels::none(1, 1)), &Streams::new(0));
     assert_eq!(one.unwrap().predict(&x).unwrap().labels.count(), 0);
     let bad = RbfSvm { c: -1.0, ..tight() };
-    assert!(
-        bad.fit(&x, Targets::Confidence(&soft), &Streams::new(0))
-            .is_err()
-    );
+    assert!(bad.fit(&x, Targets::Confidence(&soft), &Streams::new(0)).is_err());
     assert!(model.predict(&Mat::zeros(1, 9)).is_err());
 }

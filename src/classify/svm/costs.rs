@@ -65,10 +65,7 @@ impl Costs {
         let n = p.len();
         if self.is_hard(j) {
             let sign = p.iter().map(|&c| if c > 0.0 { 1.0 } else { -1.0 });
-            return (
-                sign.collect(),
-                p.iter().zip(q).map(|(a, b)| a + b).collect(),
-            );
+            return (sign.collect(), p.iter().zip(q).map(|(a, b)| a + b).collect());
         }
         let sign = (0..2 * n).map(|t| if t < n { 1.0 } else { -1.0 });
         (sign.collect(), p.iter().chain(q).copied().collect())

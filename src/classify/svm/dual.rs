@@ -112,11 +112,8 @@ impl<'a> Table<'a> {
     fn fill(&mut self, l: usize) {
         self.w.iter_mut().for_each(|w| w[l] = 0.0);
         self.bounds.turn(l, true);
-        self.seats[l] = self.waiting.next().map(|&label| Seat {
-            label,
-            tolerance: FIRST_TOLERANCE,
-            passes: 0,
-        });
+        self.seats[l] =
+            self.waiting.next().map(|&label| Seat { label, tolerance: FIRST_TOLERANCE, passes: 0 });
         let Some(Seat { label: j, .. }) = self.seats[l] else {
             self.terms.iter_mut().for_each(|t| t.active[l] = 0.0);
             return;
@@ -244,9 +241,7 @@ impl<'a> Table<'a> {
         for l in 0..LANES {
             let Some(seat) = self.seats[l] else { continue };
             let weights: Vec<f64> = self.w.iter().map(|w| w[l]).collect();
-            let objective = self
-                .costs
-                .objective(seat.label, &weights, margins.row(l), self.loss);
+            let objective = self.costs.objective(seat.label, &weights, margins.row(l), self.loss);
             let gap = objective - self.dual_objective(l, &weights);
             if gap <= self.stop.gap * objective || seat.passes >= self.stop.max_passes {
                 found.push(Found {

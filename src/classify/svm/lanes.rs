@@ -57,16 +57,10 @@ impl Term {
             let held = (at_zero & (g > 0.0)) | (at_upper & (g < 0.0)) | (u == 0.0);
             let projected = if held { 0.0 } else { g };
             let on = active > 0.0;
-            bounds.largest[l] = select(
-                on & (projected > bounds.largest[l]),
-                projected,
-                bounds.largest[l],
-            );
-            bounds.smallest[l] = select(
-                on & (projected < bounds.smallest[l]),
-                projected,
-                bounds.smallest[l],
-            );
+            bounds.largest[l] =
+                select(on & (projected > bounds.largest[l]), projected, bounds.largest[l]);
+            bounds.smallest[l] =
+                select(on & (projected < bounds.smallest[l]), projected, bounds.smallest[l]);
             let free = (-g).mul_add(self.inverse[l], a);
             let free = select(free > 0.0, free, 0.0);
             let new = select(free < u, free, u);

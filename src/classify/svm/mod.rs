@@ -66,10 +66,7 @@ pub struct Stop {
 
 impl Default for Stop {
     fn default() -> Self {
-        Stop {
-            gap: 1e-6,
-            max_passes: 1000,
-        }
+        Stop { gap: 1e-6, max_passes: 1000 }
     }
 }
 
@@ -151,9 +148,7 @@ impl LinearSvm {
     /// Refuses settings without a meaning.
     fn check(&self) -> Result<()> {
         let wrong = |what: &str, value: f64| {
-            Err(Error::config(format!(
-                "found {what} {value}, expected a positive number"
-            )))
+            Err(Error::config(format!("found {what} {value}, expected a positive number")))
         };
         let positive = |v: f64| v > 0.0 && v.is_finite();
         match self {
@@ -165,9 +160,8 @@ impl LinearSvm {
 
     /// Solves for the weights of every label; constant labels keep weights 0.
     pub fn solve(&self, rows: &Rows, costs: &Costs, streams: &Streams) -> Solution {
-        let labels: Vec<usize> = (0..costs.labels())
-            .filter(|&j| costs.constant(j).is_none())
-            .collect();
+        let labels: Vec<usize> =
+            (0..costs.labels()).filter(|&j| costs.constant(j).is_none()).collect();
         match (self.pick(rows), rows) {
             (Solver::Newton, Rows::Dense(x)) => {
                 newton::solve(x, costs, &labels, self.loss, self.stop)

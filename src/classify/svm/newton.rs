@@ -52,10 +52,8 @@ pub(super) fn solve(
     loss: Loss,
     stop: Stop,
 ) -> Solution {
-    let mut tracks: Vec<Track> = labels
-        .par_iter()
-        .map(|&j| Track::new(x, costs, j, loss))
-        .collect();
+    let mut tracks: Vec<Track> =
+        labels.par_iter().map(|&j| Track::new(x, costs, j, loss)).collect();
     let base = Base::new(x, &tracks);
     for _ in 0..MAX_STEPS {
         let mut live: Vec<&mut Track> = tracks.iter_mut().filter(|t| !t.done).collect();
@@ -64,29 +62,17 @@ pub(super) fn solve(
         }
         let pulls = pulls(x, &live);
         live.par_iter_mut().enumerate().for_each(|(k, track)| {
-            let gradient: Vec<f64> = track
-                .w
-                .iter()
-                .zip(pulls.row(k))
-                .map(|(w, f)| w - f)
-                .collect();
+            let gradient: Vec<f64> = track.w.iter().zip(pulls.row(k)).map(|(w, f)| w - f).collect();
             track.aim(x, costs, loss, stop, gradient, base.as_ref());
         });
         let along = {
             let rows: Vec<f64> = live.iter().flat_map(|t| t.direction.clone()).collect();
             let directions = Mat::from_vec(live.len(), x.cols(), rows);
             let mut product = Mat::zeros(x.rows(), live.len());
-            gemm_parallel(
-                Acc::Set,
-                product.view_mut(),
-                x.view(),
-                directions.view().t(),
-            );
+            gemm_parallel(Acc::Set, product.view_mut(), x.view(), directions.view().t());
             product.transposed()
         };
-        live.par_iter_mut()
-            .enumerate()
-            .for_each(|(k, track)| track.step(along.row(k)));
+        live.par_iter_mut().enumerate().for_each(|(k, track)| track.step(along.row(k)));
     }
     collect(tracks, costs, x.cols())
 }
@@ -114,12 +100,7 @@ impl Base {
         let mut gram = Mat::zeros(x.cols(), x.cols());
         add_rows(&mut gram, x, &changes(&[], &first.curvature));
         let factor = factorise(&gram, first.penalty.sigma)?;
-        Some(Base {
-            curvature: first.curvature.clone(),
-            sigma: first.penalty.sigma,
-            gram,
-            factor,
-        })
+        Some(Base { curvature: first.curvature.clone(), sigma: first.penalty.sigma, gram, factor })
     }
 }
 
@@ -168,12 +149,7 @@ impl Track {
             // The smooth problem must be solved well before its multipliers mean something.
             Loss::Hinge if smooth_gap <= 0.1 * stop.gap * self.objective => {
                 let forces = self.penalty.advance(&self.margins);
-                let pull: f64 = self
-                    .w
-                    .iter()
-                    .zip(&gradient)
-                    .map(|(w, g)| (w - g) * (w - g))
-                    .sum();
+                let pull: f64 = self.w.iter().zip(&gradient).map(|(w, g)| (w - g) * (w - g)).sum();
                 self.gap = self.objective - (forces - 0.5 * pull);
                 self.done = self.gap <= stop.gap * self.objective;
                 self.penalty.sigma *= GROWTH;
@@ -230,14 +206,11 @@ impl Track {
 
     fn step(&mut self, along: &[f64]) {
         if self.direction.iter().any(|&v| v != 0.0) {
-            let t = self
-                .penalty
-                .line_search(&self.margins, along, &self.w, &self.direction);
+            let t = self.penalty.line_search(&self.margins, along, &self.w, &self.direction);
             add_scaled(&mut self.w, t, &self.direction);
             add_scaled(&mut self.margins, t, along);
         }
-        self.penalty
-            .forces(&self.margins, &mut self.force, &mut self.curvature);
+        self.penalty.forces(&self.margins, &mut self.force, &mut self.curvature);
     }
 }
 

@@ -35,13 +35,7 @@ impl Penalty {
             // Half the cost: at w = 0 every term lies inside its linear piece.
             Loss::Hinge => (vec![1.0; terms], cost, 0.5 * largest),
         };
-        Penalty {
-            sign,
-            relative,
-            shift: vec![0.0; terms],
-            cap,
-            sigma,
-        }
+        Penalty { sign, relative, shift: vec![0.0; terms], cap, sigma }
     }
 
     /// Forces Σ s·α and curvatures Σ σ/sigma of each instance.
@@ -106,11 +100,7 @@ impl Penalty {
                         low = t;
                     }
                     let newton = t - first / second;
-                    t = if newton > low && newton < high {
-                        newton
-                    } else {
-                        0.5 * (low + high)
-                    };
+                    t = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
                 }
                 t
             },

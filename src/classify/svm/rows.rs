@@ -95,12 +95,12 @@ impl Rows {
     pub fn squared_norms(&self) -> Vec<f64> {
         let square = |v: f64| v * v;
         match self {
-            Rows::Dense(x) => (0..x.rows())
-                .map(|i| x.row(i).iter().map(|&v| square(v)).sum())
-                .collect(),
-            Rows::Sparse(s) => (0..self.n())
-                .map(|i| s.entries(i).map(|(_, v)| square(v)).sum())
-                .collect(),
+            Rows::Dense(x) => {
+                (0..x.rows()).map(|i| x.row(i).iter().map(|&v| square(v)).sum()).collect()
+            }
+            Rows::Sparse(s) => {
+                (0..self.n()).map(|i| s.entries(i).map(|(_, v)| square(v)).sum()).collect()
+            }
         }
     }
 }
@@ -117,12 +117,7 @@ impl Sparse {
             }
             starts.push(columns.len());
         }
-        Sparse {
-            starts,
-            columns,
-            values,
-            cols: d + usize::from(bias.is_some()),
-        }
+        Sparse { starts, columns, values, cols: d + usize::from(bias.is_some()) }
     }
 
     /// Column and value of the entries of row i.

@@ -5,20 +5,14 @@ use crate::data::Labels;
 
 fn triangles() -> (Mat<f64>, Labels) {
     let x = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 2.0, 2.0, 3.0];
-    (
-        Mat::from_vec(6, 2, x.to_vec()),
-        Labels::from_fn(6, 1, |i, _| i >= 3),
-    )
+    (Mat::from_vec(6, 2, x.to_vec()), Labels::from_fn(6, 1, |i, _| i >= 3))
 }
 
 fn tight(loss: Loss, solver: Solver) -> LinearSvm {
     LinearSvm {
         loss,
         solver,
-        stop: Stop {
-            gap: 1e-13,
-            max_passes: 100_000,
-        },
+        stop: Stop { gap: 1e-13, max_passes: 100_000 },
         ..LinearSvm::default()
     }
 }
@@ -28,16 +22,8 @@ fn golden_triangles() {
     let (x, y) = triangles();
     let rows = Rows::dense(&x, Some(1.0));
     let cases = [
-        (
-            Loss::Hinge,
-            [5.0 / 9.0, 5.0 / 9.0, -11.0 / 9.0],
-            31.0 / 18.0,
-        ),
-        (
-            Loss::Squared,
-            [26.0 / 61.0, 26.0 / 61.0, -62.0 / 61.0],
-            69.0 / 61.0,
-        ),
+        (Loss::Hinge, [5.0 / 9.0, 5.0 / 9.0, -11.0 / 9.0], 31.0 / 18.0),
+        (Loss::Squared, [26.0 / 61.0, 26.0 / 61.0, -62.0 / 61.0], 69.0 / 61.0),
     ];
     for (loss, want, objective) in cases {
         for solver in [Solver::Dual, Solver::Newton] {
@@ -72,11 +58,7 @@ fn same_weights(a: &Solution, b: &Solution, tolerance: f64, what: &str) {
         let size = y.iter().map(|v| v * v).sum::<f64>().sqrt();
         let apart: f64 = x.iter().zip(y).map(|(p, q)| (p - q) * (p - q)).sum();
         let bound = tolerance * size.max(1e-12);
-        assert!(
-            apart.sqrt() <= bound,
-            "{what}, label {j}: {} of {size}",
-            apart.sqrt()
-        );
+        assert!(apart.sqrt() <= bound, "{what}, label {j}: {} of {size}", apart.sqrt());
     }
 }
 
@@ -86,20 +68,13 @@ fn both_solvers_find_the_same_optimum() {
         let (x, y) = noisy(n, d, sparse);
         let soft = Mat::from_fn(n, 3, |i, j| {
             let on = f32::from(u8::from(y.get(i, j)));
-            if j == 2 {
-                0.0
-            } else {
-                0.1 + 0.7 * on + 0.01 * (i % 7) as f32
-            }
+            if j == 2 { 0.0 } else { 0.1 + 0.7 * on + 0.01 * (i % 7) as f32 }
         });
         for loss in [Loss::Hinge, Loss::Squared] {
             for targets in [Targets::Labels(&y), Targets::Confidence(&soft)] {
                 let costs = Costs::new(targets, 0.3);
                 let svm = |solver| LinearSvm {
-                    stop: Stop {
-                        gap: 1e-11,
-                        max_passes: 100_000,
-                    },
+                    stop: Stop { gap: 1e-11, max_passes: 100_000 },
                     ..tight(loss, solver)
                 };
                 let dual =
@@ -132,29 +107,16 @@ fn costs_are_copies() {
         svm.solve(&Rows::dense(x, Some(1.0)), costs, &Streams::new(0))
     };
     let twice: Vec<usize> = (0..40).chain(0..10).collect();
-    let copied = solve(
-        &x.select_rows(&twice),
-        &Costs::new(Targets::Labels(&y.select_rows(&twice)), 1.0),
-    );
+    let copied =
+        solve(&x.select_rows(&twice), &Costs::new(Targets::Labels(&y.select_rows(&twice)), 1.0));
     let weights: Vec<f64> = (0..40).map(|i| if i < 10 { 2.0 } else { 1.0 }).collect();
-    let weighted = solve(
-        &x,
-        &Costs::new(Targets::Labels(&y), 1.0).weigh_instances(&weights),
-    );
+    let weighted = solve(&x, &Costs::new(Targets::Labels(&y), 1.0).weigh_instances(&weights));
     same_weights(&weighted, &copied, 1e-6, "instance weights");
 
     let first = y.select_cols(&[0]);
-    let by_class = solve(
-        &x,
-        &Costs::new(Targets::Labels(&first), 1.0).weigh_classes(3.0, 0.5),
-    );
-    let by_hand: Vec<f64> = (0..40)
-        .map(|i| if y.get(i, 0) { 3.0 } else { 0.5 })
-        .collect();
-    let by_row = solve(
-        &x,
-        &Costs::new(Targets::Labels(&first), 1.0).weigh_instances(&by_hand),
-    );
+    let by_class = solve(&x, &Costs::new(Targets::Labels(&first), 1.0).weigh_classes(3.0, 0.5));
+    let by_hand: Vec<f64> = (0..40).map(|i| if y.get(i, 0) { 3.0 } else { 0.5 }).collect();
+    let by_row = solve(&x, &Costs::new(Targets::Labels(&first), 1.0).weigh_instances(&by_hand));
     same_weights(&by_class, &by_row, 1e-6, "class weights");
 
     let all: Vec<usize> = (0..40).chain(0..40).collect();
@@ -167,12 +129,7 @@ fn costs_are_copies() {
         .map(|(i, p)| if i < 40 { p } else { 1.0 - p })
         .collect();
     let costs = Costs::new(Targets::Labels(&both), 1.0).weigh_instances(&halves);
-    same_weights(
-        &shared,
-        &solve(&x.select_rows(&all), &costs),
-        1e-6,
-        "confidences",
-    );
+    same_weights(&shared, &solve(&x.select_rows(&all), &costs), 1e-6, "confidences");
 }
 
 #[test]
@@ -181,15 +138,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let y = Labels::from_fn(300, 20, |i, j| (i * (j + 3)) % 7 < 2);
     for solver in [Solver::Dual, Solver::Newton] {
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            let svm = LinearSvm {
-                c: 0.1,
-                solver,
-                ..LinearSvm::default()
-            };
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let svm = LinearSvm { c: 0.1, solver, ..LinearSvm::default() };
             let costs = Costs::new(Targets::Labels(&y), svm.c);
             pool.install(|| svm.solve(&Rows::dense(&x, Some(1.0)), &costs, &Streams::new(0)))
         };
@@ -203,14 +153,8 @@ fn constant_labels_single_rows_and_bad_input() {
     let y = Labels::from_fn(4, 3, |i, j| j == 0 || (j == 2 && i > 1));
     let fit =
         |svm: LinearSvm, x: &Mat<f64>, y: &Labels| svm.fit(x, Targets::Labels(y), &Streams::new(0));
-    for (constant, never) in [
-        (ConstantLabel::Margin, -1.0),
-        (ConstantLabel::SklearnCompat, 0.0),
-    ] {
-        let svm = LinearSvm {
-            constant,
-            ..LinearSvm::default()
-        };
+    for (constant, never) in [(ConstantLabel::Margin, -1.0), (ConstantLabel::SklearnCompat, 0.0)] {
+        let svm = LinearSvm { constant, ..LinearSvm::default() };
         let found = fit(svm, &x, &y).unwrap().predict(&x).unwrap();
         for i in 0..4 {
             let scores = found.scores.values().row(i);
@@ -218,25 +162,14 @@ fn constant_labels_single_rows_and_bad_input() {
             assert_eq!(&found.labels.row(i)[..2], [true, false]);
         }
     }
-    let single = fit(
-        LinearSvm::default(),
-        &x.select_rows(&[0]),
-        &y.select_rows(&[0]),
-    )
-    .unwrap();
-    assert_eq!(
-        single.predict(&x).unwrap().labels.row(3),
-        [true, false, false]
-    );
+    let single = fit(LinearSvm::default(), &x.select_rows(&[0]), &y.select_rows(&[0])).unwrap();
+    assert_eq!(single.predict(&x).unwrap().labels.row(3), [true, false, false]);
 
     // The same row as a positive and as a negative: the margin settles in between.
     let same = Mat::from_fn(2, 2, |_, _| 1.0);
     let split = Labels::from_fn(2, 1, |i, _| i == 0);
     for solver in [Solver::Dual, Solver::Newton] {
-        let svm = LinearSvm {
-            solver,
-            ..LinearSvm::default()
-        };
+        let svm = LinearSvm { solver, ..LinearSvm::default() };
         let found = fit(svm, &same, &split).unwrap().predict(&same).unwrap();
         assert!(found.scores.values()[(0, 0)].abs() < 1e-2);
     }
@@ -247,17 +180,7 @@ fn constant_labels_single_rows_and_bad_input() {
     assert!(text(fit(svm.clone(), &Mat::zeros(0, 2), &Labels::none(0, 3))).contains("0 × 3"));
     let nan = Mat::from_fn(4, 2, |_, _| f64::NAN);
     assert!(text(fit(svm.clone(), &nan, &y)).contains("not finite"));
-    assert!(
-        text(fit(
-            LinearSvm {
-                c: 0.0,
-                ..svm.clone()
-            },
-            &x,
-            &y
-        ))
-        .contains("found C 0")
-    );
+    assert!(text(fit(LinearSvm { c: 0.0, ..svm.clone() }, &x, &y)).contains("found C 0"));
     let model = fit(svm.clone(), &x, &y).unwrap();
     assert!(model.predict(&Mat::zeros(1, 5)).is_err());
     let wild = Mat::from_fn(4, 1, |_, _| 1.5f32);

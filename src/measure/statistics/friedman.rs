@@ -51,11 +51,7 @@ impl Friedman {
             (12.0 * n / (k * (k + 1.0)) * (squares - k * (k + 1.0) * (k + 1.0) / 4.0)).max(0.0);
         let room = n * (k - 1.0) - chi2;
         // A perfect agreement misses 0 by rounding only.
-        let f = if room <= 1e-9 * n * k {
-            f64::INFINITY
-        } else {
-            (n - 1.0) * chi2 / room
-        };
+        let f = if room <= 1e-9 * n * k { f64::INFINITY } else { (n - 1.0) * chi2 / room };
         let df = [average.len() - 1, (average.len() - 1) * (datasets - 1)];
         Ok(Friedman {
             chi2,
@@ -87,10 +83,7 @@ pub(super) mod tests {
     use crate::linalg::Mat;
 
     fn close(got: f64, want: f64, tolerance: f64) {
-        assert!(
-            (got - want).abs() <= tolerance * want.abs(),
-            "{got}, expected {want}"
-        );
+        assert!((got - want).abs() <= tolerance * want.abs(), "{got}, expected {want}");
     }
 
     /// The C4.5 example of Demšar (2006), table 6.
@@ -107,12 +100,7 @@ pub(super) mod tests {
     #[test]
     fn reproduces_demsar_and_scipy() {
         let ranks = average_ranks(&demsar(), true);
-        let want = [
-            3.142857142857143,
-            2.0,
-            2.892857142857143,
-            1.9642857142857142,
-        ];
+        let want = [3.142857142857143, 2.0, 2.892857142857143, 1.9642857142857142];
         assert_eq!(ranks.average, want);
         let test = Friedman::of(&ranks).unwrap();
         // SciPy 1.17: chi2.sf, f.sf, friedmanchisquare.
@@ -125,40 +113,16 @@ pub(super) mod tests {
     }
 
     /// `chi2.sf(9.278571428571432, 3)`, `friedmanchisquare`, `f.sf(3.6863130320890654, 3, 39)`.
-    const SCIPY: [f64; 3] = [
-        0.025807496707063254,
-        10.228346456692925,
-        0.019823006192249106,
-    ];
+    const SCIPY: [f64; 3] = [0.025807496707063254, 10.228346456692925, 0.019823006192249106];
 
     /// Table 2 of the paper (printed average ranks) against its Table 3.
     #[test]
     fn the_papers_ranks_give_its_statistics() {
         let cases: [(&str, [f64; 9], f64, f64); 4] = [
-            (
-                "RL",
-                [1.167, 3.333, 3.556, 3.556, 8.0, 5.333, 5.722, 6.556, 7.778],
-                49.71,
-                17.84,
-            ),
-            (
-                "Micro-F1",
-                [1.333, 3.556, 4.667, 6.722, 6.889, 6.0, 5.611, 5.222, 5.0],
-                28.32,
-                5.19,
-            ),
-            (
-                "HL",
-                [1.667, 8.111, 5.0, 4.167, 4.333, 6.333, 6.5, 4.333, 4.556],
-                31.91,
-                6.37,
-            ),
-            (
-                "CE",
-                [3.5, 3.278, 1.833, 3.611, 7.222, 5.722, 6.667, 6.056, 7.111],
-                37.18,
-                8.54,
-            ),
+            ("RL", [1.167, 3.333, 3.556, 3.556, 8.0, 5.333, 5.722, 6.556, 7.778], 49.71, 17.84),
+            ("Micro-F1", [1.333, 3.556, 4.667, 6.722, 6.889, 6.0, 5.611, 5.222, 5.0], 28.32, 5.19),
+            ("HL", [1.667, 8.111, 5.0, 4.167, 4.333, 6.333, 6.5, 4.333, 4.556], 31.91, 6.37),
+            ("CE", [3.5, 3.278, 1.833, 3.611, 7.222, 5.722, 6.667, 6.056, 7.111], 37.18, 8.54),
         ];
         for (metric, ranks, chi2, f) in cases {
             let test = Friedman::of_average_ranks(&ranks, 9).unwrap();

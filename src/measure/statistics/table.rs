@@ -51,26 +51,17 @@ impl Table {
 
     /// Reads CSV text.
     pub fn parse(text: &[u8], metric: Option<&str>) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .comment(Some(b'#'))
-            .from_reader(text);
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text);
         let header: Vec<String> = match reader.headers() {
             Ok(h) => h.iter().map(str::to_owned).collect(),
             Err(e) => return Err(malformed(&e)),
         };
         let column = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
-        let value = column("mean")
-            .or(column("value"))
-            .or(column("average_rank"));
+        let value = column("mean").or(column("value")).or(column("average_rank"));
         match (column("method"), value) {
             (Some(method), Some(value)) => {
-                let columns = [
-                    column("dataset"),
-                    Some(method),
-                    Some(value),
-                    column("metric"),
-                ];
+                let columns = [column("dataset"), Some(method), Some(value), column("metric")];
                 tidy(&mut reader, columns, metric)
             }
             _ => wide(&mut reader, &header),
@@ -163,13 +154,7 @@ fn pivot(entries: &[Entry], kind: TableKind, metric: Option<String>) -> Result<T
         }
         values[(i, j)] = e.value;
     }
-    Ok(Table {
-        methods,
-        datasets,
-        values,
-        kind,
-        metric,
-    })
+    Ok(Table { methods, datasets, values, kind, metric })
 }
 
 /// A number; empty, `-`, `?` and `NaN` stand for a missing result.
@@ -179,11 +164,7 @@ fn number(cell: &str, record: &csv::StringRecord) -> Result<f64> {
     }
     cell.parse().map_err(|_| {
         let line = record.position().map_or(1, csv::Position::line);
-        Error::found(
-            format!("{cell:?}"),
-            "a number, or nothing for a missing result",
-        )
-        .at_line(line)
+        Error::found(format!("{cell:?}"), "a number, or nothing for a missing result").at_line(line)
     })
 }
 

@@ -25,22 +25,14 @@ pub struct Wilcoxon {
 /// Compares paired results. Pairs with a NaN are left out.
 pub fn wilcoxon(a: &[f64], b: &[f64]) -> Wilcoxon {
     assert_eq!(a.len(), b.len(), "wilcoxon: number of results");
-    let differences: Vec<f64> = a
-        .iter()
-        .zip(b)
-        .map(|(x, y)| x - y)
-        .filter(|d| *d != 0.0 && !d.is_nan())
-        .collect();
+    let differences: Vec<f64> =
+        a.iter().zip(b).map(|(x, y)| x - y).filter(|d| *d != 0.0 && !d.is_nan()).collect();
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
     let mut ranks = vec![0.0; sizes.len()];
     let tie_term = rank(&sizes, |j, r| ranks[j] = r);
     let (mut positive, mut negative) = (0.0, 0.0);
     for (d, r) in differences.iter().zip(&ranks) {
-        *(if *d > 0.0 {
-            &mut positive
-        } else {
-            &mut negative
-        }) += r;
+        *(if *d > 0.0 { &mut positive } else { &mut negative }) += r;
     }
     let smaller = f64::min(positive, negative);
     let p = if ranks.len() <= EXACT_UP_TO {
@@ -48,11 +40,7 @@ pub fn wilcoxon(a: &[f64], b: &[f64]) -> Wilcoxon {
     } else {
         approximate(ranks.len() as f64, smaller, tie_term)
     };
-    Wilcoxon {
-        positive,
-        negative,
-        p,
-    }
+    Wilcoxon { positive, negative, p }
 }
 
 /// 2·P(sum ≤ `smaller`), at most 1. Counts up to 2^50 are exact in f64.
@@ -103,10 +91,7 @@ mod tests {
     fn slow(ranks: &[f64], smaller: f64) -> f64 {
         let below = (0u32..1 << ranks.len())
             .filter(|signs| {
-                let chosen = ranks
-                    .iter()
-                    .enumerate()
-                    .filter(|(j, _)| signs >> j & 1 == 1);
+                let chosen = ranks.iter().enumerate().filter(|(j, _)| signs >> j & 1 == 1);
                 chosen.map(|(_, r)| r).sum::<f64>() <= smaller
             })
             .count();

@@ -1,0 +1,349 @@
+//! The container of MATLAB 5 to 7 files: variables one after the other, perhaps compressed.
+//!
+//! Only what a data set can hold is read: full and sparse matrices of real numbers of any class.
+//! Everything else is skipped *by name*, so that nobody wonders where a variable went.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::inflate::Zlib;
+use super::lines::read_error;
+use super::rows::too_big;
+use crate::{Error, Result};
+
+/// A matrix, column after column.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) values: Vec<f64>,
+    /// "sparse double", "int16", …
+    pub(crate) class: String,
+}
+
+/// What was in the file.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) variables: Vec<Variable>,
+    /// Name and reason of what was left out.
+    pub(crate) skipped: Vec<(String, String)>,
+}
+
+const MATRIX: u32 = 14;
+const COMPRESSED: u32 = 15;
+
+/// Reads the variables for which `wanted` says yes.
+pub(crate) fn read(
+    mut reader: impl BufRead,
+    limit: u64,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Contents> {
+    let mut head = [0u8; 128];
+    reader.read_exact(&mut head).map_err(|e| short(e, "the header of 128 bytes"))?;
+    let swap = match &head[126..] {
+        b"IM" => false,
+        b"MI" => true,
+        _ => {
+            return Err(Error::found(
+                format_args!("the byte order mark {:?}", String::from_utf8_lossy(&head[126..])),
+                "IM or MI",
+            )
+            .hint("is this a MATLAB file of version 5 to 7?"));
+        }
+    };
+    let mut contents = Contents::default();
+    let mut at = 128u64;
+    while !reader.fill_buf().map_err(read_error)?.is_empty() {
+        let place = |e: Error| e.about(format!("variable at byte {at}"));
+        let tag = Tag::read(&mut reader, swap).map_err(place)?;
+        let mut body = (&mut reader).take(u64::from(tag.size));
+        let budget = limit.saturating_sub(held(&contents));
+        match tag.kind {
+            MATRIX => matrix(&mut body, swap, budget, &wanted, &mut contents).map_err(place)?,
+            COMPRESSED => {
+                let mut inner = BufReader::new(Zlib::new(&mut body));
+                let tag = Tag::read(&mut inner, swap).map_err(place)?;
+                if tag.kind == MATRIX {
+                    matrix(&mut inner, swap, budget, &wanted, &mut contents).map_err(place)?;
+                }
+            }
+            _ => {} // timestamps, function handles: nothing with a name
+        }
+        std::io::copy(&mut body, &mut std::io::sink()).map_err(read_error)?;
+        if body.limit() > 0 {
+            return Err(place(Error::found(
+                "the end of the file",
+                format_args!("{} more bytes", body.limit()),
+            )));
+        }
+        at += 8 + u64::from(tag.size);
+    }
+    Ok(contents)
+}
+
+fn held(contents: &Contents) -> u64 {
+    contents.variables.iter().map(|v| v.values.len() as u64 * 8).sum()
+}
+
+/// The eight bytes in front of every element; small elements carry their data inside.
+struct Tag {
+    kind: u32,
+    size: u32,
+    small: Option<[u8; 4]>,
+}
+
+impl Tag {
+    fn read(reader: &mut impl Read, swap: bool) -> Result<Tag> {
+        let mut bytes = [0u8; 8];
+        reader.read_exact(&mut bytes).map_err(|e| short(e, "an element of 8 bytes"))?;
+        let word = |b: [u8; 4]| {
+            if swap { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
+        };
+        let [a, b, c, d, rest @ ..] = bytes;
+        let first = word([a, b, c, d]);
+        if first >> 16 != 0 {
+            let (size, kind) = (first >> 16, first & 0xffff);
+            if size > 4 {
+                return Err(Error::found(
+                    format_args!("a small element of {size} bytes"),
+                    "at most 4",
+                ));
+            }
+            return Ok(Tag { kind, size, small: Some(rest) });
+        }
+        Ok(Tag { kind: first, size: word(rest), small: None })
+    }
+
+    /// Bytes of the element with the padding behind it.
+    fn padded(&self) -> u64 {
+        if self.small.is_some() { 0 } else { u64::from(self.size).next_multiple_of(8) }
+    }
+}
+
+/// Numbers of an element: exactly `expected` of them if given, at most `limit` bytes as f64.
+fn numbers(
+    reader: &mut impl Read,
+    swap: bool,
+    expected: Option<u64>,
+    limit: u64,
+) -> Result<Vec<f64>> {
+    let tag = Tag::read(reader, swap)?;
+    let width = match tag.kind {
+        1 | 2 => 1,
+        3 | 4 => 2,
+        5..=7 => 4,
+        9 | 12 | 13 => 8,
+        other => {
+            return Err(Error::found(format_args!("data of type {other}"), "numbers"));
+        }
+    };
+    let count = u64::from(tag.size) / width;
+    if let Some(expected) = expected
+        && expected != count
+    {
+        let found = format!("{count} numbers");
+        return Err(Error::found(found, format_args!("{expected} as the dimensions say")));
+    }
+    if count.saturating_mul(8) > limit {
+        return Err(too_big(count.saturating_mul(8), limit));
+    }
+    let mut values = Vec::with_capacity(count.min(1 << 16) as usize);
+    let push = |values: &mut Vec<f64>, bytes: &[u8]| {
+        for chunk in bytes.chunks_exact(width as usize) {
+            if values.len() == values.capacity() {
+                // Grow like a Vec, but never beyond what was declared.
+                values.reserve_exact(values.len().min(count as usize - values.len()));
+            }
+            values.push(number(tag.kind, chunk, swap));
+        }
+    };
+    if let Some(small) = tag.small {
+        push(&mut values, &small[..tag.size as usize]);
+        return Ok(values);
+    }
+    let mut left = u64::from(tag.size);
+    let mut buffer = [0u8; 1 << 13];
+    while left > 0 {
+        let n = left.min(buffer.len() as u64) as usize;
+        reader.read_exact(&mut buffer[..n]).map_err(|e| short(e, "more numbers"))?;
+        push(&mut values, &buffer[..n]);
+        left -= n as u64;
+    }
+    skip(reader, tag.padded() - u64::from(tag.size))?;
+    Ok(values)
+}
+
+fn number(kind: u32, bytes: &[u8], swap: bool) -> f64 {
+    let mut b = [0u8; 8];
+    let width = bytes.len();
+    b[..width].copy_from_slice(bytes);
+    if swap {
+        b[..width].reverse();
+    }
+    let word = u64::from_le_bytes(b);
+    match kind {
+        1 => f64::from(word as i8),
+        3 => f64::from(word as i16),
+        5 => f64::from(word as i32),
+        7 => f64::from(f32::from_bits(word as u32)),
+        9 => f64::from_bits(word),
+        12 => word as i64 as f64,
+        _ => word as f64,
+    }
+}
+
+fn skip(reader: &mut impl Read, bytes: u64) -> Result<()> {
+    // The last element may come without its padding.
+    std::io::copy(&mut reader.take(bytes), &mut std::io::sink()).map_err(read_error)?;
+    Ok(())
+}
+
+const CLASSES: [&str; 18] = [
+    "empty",
+    "cell array",
+    "struct",
+    "object",
+    "text",
+    "sparse double",
+    "double",
+    "single",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "function",
+    "opaque",
+];
+
+fn matrix(
+    reader: &mut impl Read,
+    swap: bool,
+    limit: u64,
+    wanted: &impl Fn(&str) -> bool,
+    contents: &mut Contents,
+) -> Result<()> {
+    let flags = numbers_raw(reader, swap, 2, "array flags")?;
+    let class = flags[0] & 0xff;
+    let complex = flags[0] & 0x800 != 0;
+    let Some(class_name) = CLASSES.get(class as usize) else {
+        return Err(Error::found(format_args!("a variable of class {class}"), "1 to 17"));
+    };
+    if class == 17 {
+        contents.skipped.push(("(unnamed)".to_owned(), "opaque".to_owned()));
+        return Ok(());
+    }
+    let dims = dimensions(reader, swap)?;
+    let name = name(reader, swap)?;
+    let reason = match class {
+        5..=15 if !wanted(&name) => "not a name this program knows",
+        5..=15 if complex => "complex numbers",
+        5..=15 if dims.len() != 2 => "more than two dimensions",
+        5..=15 => "",
+        _ => class_name,
+    };
+    if !reason.is_empty() {
+        contents.skipped.push((name, reason.to_owned()));
+        return Ok(());
+    }
+    let (rows, cols) = (dims[0], dims[1]);
+    let cells = rows.saturating_mul(cols);
+    if cells.saturating_mul(8) > limit {
+        return Err(too_big(cells.saturating_mul(8), limit).about(format!("'{name}'")));
+    }
+    let values = match class {
+        5 => sparse(reader, swap, rows, cols, limit),
+        _ => numbers(reader, swap, Some(cells), limit),
+    };
+    contents.variables.push(Variable {
+        values: values.map_err(|e| e.about(format!("'{name}'")))?,
+        name,
+        rows: rows as usize,
+        cols: cols as usize,
+        class: (*class_name).to_owned(),
+    });
+    Ok(())
+}
+
+/// `count` 32-bit words.
+fn numbers_raw(reader: &mut impl Read, swap: bool, count: u64, what: &str) -> Result<Vec<u32>> {
+    let values = numbers(reader, swap, Some(count), 1 << 10).map_err(|e| e.about(what))?;
+    Ok(values.iter().map(|&v| v as u32).collect())
+}
+
+fn dimensions(reader: &mut impl Read, swap: bool) -> Result<Vec<u64>> {
+    let tag = Tag::read(reader, swap)?;
+    if tag.kind != 5 || tag.size % 4 != 0 || tag.size < 8 || tag.size > 256 || tag.small.is_some() {
+        return Err(Error::found("no usable dimensions", "two or more whole numbers"));
+    }
+    let mut bytes = vec![0u8; tag.padded() as usize];
+    reader.read_exact(&mut bytes).map_err(|e| short(e, "the dimensions"))?;
+    bytes[..tag.size as usize]
+        .chunks_exact(4)
+        .map(|chunk| match number(5, chunk, swap) {
+            v if v < 0.0 => Err(Error::found(format_args!("the dimension {v}"), "0 or more")),
+            v => Ok(v as u64),
+        })
+        .collect()
+}
+
+fn name(reader: &mut impl Read, swap: bool) -> Result<String> {
+    let tag = Tag::read(reader, swap)?;
+    if tag.kind != 1 || tag.size > 4096 {
+        return Err(Error::found("no usable name", "the name of the variable"));
+    }
+    if let Some(small) = tag.small {
+        return Ok(super::lines::decode(&small[..tag.size as usize]).0);
+    }
+    let mut bytes = vec![0u8; tag.padded() as usize];
+    reader.read_exact(&mut bytes).map_err(|e| short(e, "the name of the variable"))?;
+    Ok(super::lines::decode(&bytes[..tag.size as usize]).0)
+}
+
+/// Compressed columns: row indices, column starts, values.
+fn sparse(
+    reader: &mut impl Read,
+    swap: bool,
+    rows: u64,
+    cols: u64,
+    limit: u64,
+) -> Result<Vec<f64>> {
+    let index = numbers(reader, swap, None, limit)?;
+    let starts = numbers(reader, swap, Some(cols + 1), limit)?;
+    let stored = starts.last().map_or(0, |&s| s as u64);
+    let ascending = starts.windows(2).all(|w| w[0] <= w[1]) && starts.first() == Some(&0.0);
+    if !ascending || stored > index.len() as u64 {
+        return Err(Error::found("column starts that do not fit", "a sparse matrix"));
+    }
+    let values = numbers(reader, swap, None, limit)?;
+    if stored > values.len() as u64 {
+        return Err(Error::found(
+            format_args!("{} values", values.len()),
+            format_args!("{stored}"),
+        ));
+    }
+    let mut dense = vec![0.0; (rows * cols) as usize];
+    for (j, range) in starts.windows(2).enumerate() {
+        for k in range[0] as usize..range[1] as usize {
+            let i = index[k];
+            if i < 0.0 || i >= rows as f64 {
+                return Err(Error::found(
+                    format_args!("row {i}"),
+                    format_args!("0 to {}", rows as i64 - 1),
+                ));
+            }
+            dense[j * rows as usize + i as usize] += values[k];
+        }
+    }
+    Ok(dense)
+}
+
+fn short(error: std::io::Error, expected: &str) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::found("the end of the data", expected),
+        _ => read_error(error),
+    }
+}

@@ -1,0 +1,323 @@
+//! What the user says about a file that the file does not say itself.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::number::parse_index;
+use crate::{Error, Result};
+
+/// How to read a file. The default reads what describes itself and refuses to guess.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadOptions {
+    /// Format, instead of finding out from the content.
+    pub format: Option<Format>,
+    /// Which columns are labels (ARFF, CSV).
+    pub labels: Option<LabelSpec>,
+    /// Which columns are a second label block with the candidates (ARFF, CSV).
+    pub candidates: Option<LabelSpec>,
+    /// What the label block means when there is only one.
+    pub role: Role,
+    /// File whose label block is the candidates of this one.
+    pub candidates_from: Option<PathBuf>,
+    /// File whose label block is the truth of this one.
+    pub truth_from: Option<PathBuf>,
+    /// Label file in MULAN's XML, instead of the one beside the ARFF.
+    pub xml: Option<PathBuf>,
+    /// Columns to leave out (ARFF, CSV).
+    pub ignore: Vec<String>,
+    /// What to do with missing feature values.
+    pub impute: Impute,
+    /// Does the first line of a CSV name the columns?
+    pub header: bool,
+    /// Which rows of a MATLAB file with a train and a test part.
+    pub part: Part,
+    /// Refuse to build a matrix of more bytes than this.
+    pub max_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions {
+            format: None,
+            labels: None,
+            candidates: None,
+            role: Role::Truth,
+            candidates_from: None,
+            truth_from: None,
+            xml: None,
+            ignore: Vec::new(),
+            impute: Impute::Refuse,
+            header: true,
+            part: Part::All,
+            max_bytes: 4 << 30,
+        }
+    }
+}
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Attribute-relation file, dense or sparse, with MULAN's XML or MEKA's `-C`.
+    Arff,
+    /// Comma-, tab- or semicolon-separated values.
+    Csv,
+    /// Multi-label LIBSVM / SVMlight.
+    Libsvm,
+    /// MATLAB 5 to 7.
+    Mat,
+}
+
+impl Format {
+    /// Name in `--format` and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Arff => "arff",
+            Format::Csv => "csv",
+            Format::Libsvm => "libsvm",
+            Format::Mat => "mat",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        choose(text, &[Format::Arff, Format::Csv, Format::Libsvm, Format::Mat], |f| f.name())
+    }
+}
+
+/// What a single label block means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// True labels.
+    Truth,
+    /// Candidate labels: a superset of the unknown truth.
+    Candidates,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Truth => "truth",
+            Role::Candidates => "candidates",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        choose(text, &[Role::Truth, Role::Candidates], |r| r.name())
+    }
+}
+
+/// What to do with missing feature values. Missing labels are always refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Impute {
+    /// Stop at the first one.
+    Refuse,
+    /// The mean of the column's known values.
+    Mean,
+    /// Zero.
+    Zero,
+}
+
+impl Impute {
+    fn name(self) -> &'static str {
+        match self {
+            Impute::Refuse => "refuse",
+            Impute::Mean => "mean",
+            Impute::Zero => "zero",
+        }
+    }
+}
+
+impl FromStr for Impute {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        choose(text, &[Impute::Refuse, Impute::Mean, Impute::Zero], |i| i.name())
+    }
+}
+
+/// Rows of a MATLAB file that comes split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Train rows, then test rows.
+    All,
+    /// Train rows.
+    Train,
+    /// Test rows.
+    Test,
+}
+
+impl Part {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::All => "all",
+            Part::Train => "train",
+            Part::Test => "test",
+        }
+    }
+}
+
+impl FromStr for Part {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        choose(text, &[Part::All, Part::Train, Part::Test], |p| p.name())
+    }
+}
+
+/// The one of `all` that is called `text`.
+pub(crate) fn choose<T: Copy>(
+    text: &str,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T> {
+    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
+        Error::config(format!("found '{text}', expected {}", names.join(", ")))
+    })
+}
+
+/// Which columns are labels. On the command line: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
+/// `14` or `last:14`, `first:22`, `104-117` (columns from 1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabelSpec {
+    /// These names.
+    Names(Vec<String>),
+    /// All names that start with this.
+    Prefix(String),
+    /// The first n columns.
+    First(usize),
+    /// The last n columns.
+    Last(usize),
+    /// Columns from..=to, counted from 1.
+    Range(usize, usize),
+}
+
+impl FromStr for LabelSpec {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let number = |t: &str| parse_index(t.as_bytes());
+        let count = |t: &str| {
+            number(t).filter(|&n| n > 0).ok_or_else(|| {
+                Error::config(format!("found '{t}', expected a number of label columns"))
+            })
+        };
+        if let Some(prefix) = text.strip_prefix("prefix:").filter(|p| !p.is_empty()) {
+            return Ok(LabelSpec::Prefix(prefix.to_owned()));
+        }
+        if let Some(n) = text.strip_prefix("first:") {
+            return Ok(LabelSpec::First(count(n)?));
+        }
+        if let Some(n) = text.strip_prefix("last:") {
+            return Ok(LabelSpec::Last(count(n)?));
+        }
+        if number(text).is_some() {
+            return Ok(LabelSpec::Last(count(text)?));
+        }
+        if let Some((from, to)) = text.split_once('-')
+            && let (Some(from), Some(to)) = (number(from), number(to))
+        {
+            if from == 0 || to < from {
+                return Err(Error::config(format!(
+                    "found the range '{text}', expected FROM-TO with 1 <= FROM <= TO"
+                )));
+            }
+            return Ok(LabelSpec::Range(from, to));
+        }
+        Ok(LabelSpec::Names(split_names(text.strip_prefix("names:").unwrap_or(text))?))
+    }
+}
+
+/// Names separated by commas, quoted as in CSV when they hold one.
+pub fn split_names(text: &str) -> Result<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let record = reader.records().next().and_then(|r| r.ok());
+    let names: Vec<String> =
+        record.map(|r| r.iter().map(|n| n.trim().to_owned()).collect()).unwrap_or_default();
+    if names.is_empty() || names.iter().any(String::is_empty) {
+        return Err(Error::config(format!(
+            "found '{text}', expected column names separated by commas"
+        )));
+    }
+    Ok(names)
+}
+
+impl LabelSpec {
+    /// The columns, ascending. `what` names the option in messages.
+    pub(crate) fn resolve(&self, names: &[&str], what: &str) -> Result<Vec<usize>> {
+        let total = names.len();
+        let too_many = |asked: usize| {
+            Error::config(format!("{what} asks for column {asked}, the file has {total} columns"))
+        };
+        let columns: Vec<usize> = match self {
+            LabelSpec::First(n) | LabelSpec::Last(n) if *n > total => return Err(too_many(*n)),
+            LabelSpec::Range(_, to) if *to > total => return Err(too_many(*to)),
+            LabelSpec::First(n) => (0..*n).collect(),
+            LabelSpec::Last(n) => (total - n..total).collect(),
+            LabelSpec::Range(from, to) => (from - 1..*to).collect(),
+            LabelSpec::Prefix(prefix) => {
+                (0..total).filter(|&j| names[j].starts_with(prefix.as_str())).collect()
+            }
+            LabelSpec::Names(wanted) => {
+                let mut columns = Vec::with_capacity(wanted.len());
+                for name in wanted {
+                    let found = names.iter().position(|n| n == name);
+                    columns.push(found.ok_or_else(|| no_such_column(name, names, what))?);
+                }
+                columns.sort_unstable();
+                columns.dedup();
+                columns
+            }
+        };
+        if columns.is_empty() {
+            return Err(Error::config(format!("{what} matches no column")));
+        }
+        Ok(columns)
+    }
+}
+
+/// "No column is called …", with the nearest spelling if there is one.
+pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str) -> Error {
+    let error = Error::config(format!("{what} names '{name}', but no column is called that"));
+    let folded = |s: &str| -> String {
+        let kept = s.chars().filter(|c| c.is_alphanumeric());
+        kept.flat_map(char::to_lowercase).collect()
+    };
+    let wanted = folded(name);
+    match names.iter().find(|n| folded(n) == wanted) {
+        Some(near) => error.hint(format!("there is a column '{near}'")),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_columns_in_all_spellings() {
+        let names = ["a", "b", "tag_x", "tag_y", "c,d"];
+        let resolve = |spec: &str| {
+            let spec: LabelSpec = spec.parse().unwrap();
+            spec.resolve(&names, "--labels").map_err(|e| e.to_string())
+        };
+        assert_eq!(resolve("tag_y,a").unwrap(), [0, 3]);
+        assert_eq!(resolve("\"c,d\"").unwrap(), [4]);
+        assert_eq!(resolve("names:b").unwrap(), [1]);
+        assert_eq!(resolve("prefix:tag_").unwrap(), [2, 3]);
+        assert_eq!(resolve("2").unwrap(), [3, 4]);
+        assert_eq!(resolve("last:2").unwrap(), [3, 4]);
+        assert_eq!(resolve("first:1").unwrap(), [0]);
+        assert_eq!(resolve("2-4").unwrap(), [1, 2, 3]);
+        assert!(resolve("6").unwrap_err().contains("the file has 5 columns"));
+        assert!(resolve("2-6").unwrap_err().contains("column 6"));
+        assert!(resolve("prefix:z").unwrap_err().contains("matches no column"));
+        assert!(resolve("TAG-X").unwrap_err().contains("there is a column 'tag_x'"));
+        for bad in ["", "0", "first:x", "0-3", "4-2", "a,,b"] {
+            assert!(bad.parse::<LabelSpec>().is_err(), "{bad}");
+        }
+        assert!("median".parse::<Impute>().unwrap_err().to_string().contains("refuse, mean, zero"));
+    }
+}

@@ -1,0 +1,147 @@
+//! The structural regulariser: a k-nearest-neighbour graph over a batch and its Laplacian penalty.
+//!
+//! Edges join each instance to its k nearest others (Euclidean, exact, ties by lower index); an
+//! edge counts if either end chose it. Weights are the heat kernel w = exp(−d² / (2σ²)) with σ the
+//! mean distance to a neighbour, so that the scale of the features does not matter. The penalty is
+//!
+//! ```text
+//! R_graph(U) = Σ_{edges {i,j}} w_ij ‖U_i − U_j‖² = tr(Uᵀ (D − W) U),   ∂R/∂U_i = 2 Σ_j w_ij (U_i − U_j).
+//! ```
+//!
+//! The graph is made from X and does not depend on U, so nothing is differentiated through the
+//! choice of neighbours.
+
+use crate::linalg::{Mat, nearest::nearest};
+use crate::nn::Fault;
+use crate::num::{Real, all_finite};
+use crate::{Error, Result};
+
+/// An undirected weighted graph over the rows of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph<T> {
+    /// (i, j, w) with i < j, sorted.
+    edges: Vec<(usize, usize, T)>,
+}
+
+impl<T: Real> Graph<T> {
+    /// The graph over the rows of `x`. With k ≥ B all other rows are neighbours; one row has none.
+    pub fn new(x: &Mat<T>, k: usize) -> Result<Self> {
+        if let Some(at) = x.as_slice().iter().position(|v| !v.is_finite()) {
+            let (row, column) = (at / x.cols(), at % x.cols());
+            return Err(Error::found(
+                format!("{} in row {row}, column {column} (from 0)", x.as_slice()[at]),
+                "finite features",
+            ));
+        }
+        let neighbours = nearest(x, x, k, true);
+        let found = neighbours.iter().map(Vec::len).sum::<usize>();
+        let distances = neighbours.iter().flatten().map(|(_, d2)| d2.sqrt());
+        let width = distances.sum::<T>() / T::from_f64(found.max(1) as f64);
+        let factor = T::from_f64(-0.5) / (width * width);
+        let mut edges: Vec<(usize, usize, T)> = neighbours
+            .iter()
+            .enumerate()
+            .flat_map(|(i, list)| list.iter().map(move |&(j, d2)| (i.min(j), i.max(j), d2)))
+            .collect();
+        edges.sort_by_key(|&(i, j, _)| (i, j));
+        edges.dedup_by_key(|&mut (i, j, _)| (i, j));
+        for (_, _, w) in &mut edges {
+            // Identical rows have distance 0 and full weight, also when all rows are identical.
+            *w = if *w == T::ZERO { T::ONE } else { (*w * factor).exp() };
+        }
+        debug_assert!(edges.iter().all(|e| all_finite(&[e.2])));
+        Ok(Graph { edges })
+    }
+
+    /// The edges (i, j, w), i < j.
+    pub fn edges(&self) -> &[(usize, usize, T)] {
+        &self.edges
+    }
+
+    /// weight · R_graph(U); its gradient is added to `du`.
+    pub fn penalty(&self, du: &mut Mat<T>, u: &Mat<T>, weight: T, fault: Fault) -> T {
+        let mut total = T::ZERO;
+        for &(i, j, w) in &self.edges {
+            let slope = T::from_f64(2.0) * weight * w;
+            for c in 0..u.cols() {
+                let difference = u[(i, c)] - u[(j, c)];
+                total += w * difference * difference;
+                du[(i, c)] += slope * difference;
+                if fault != Fault::LaplacianOneSided {
+                    du[(j, c)] -= slope * difference;
+                }
+            }
+        }
+        weight * total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Streams;
+
+    fn line() -> Mat<f64> {
+        Mat::from_vec(4, 1, vec![0.0, 1.0, 3.0, 7.0])
+    }
+
+    #[test]
+    fn neighbours_and_weights_by_hand() {
+        let g = Graph::new(&line(), 1).unwrap();
+        // 0→1, 1→0, 2→1, 3→2; distances 1, 1, 2, 4, mean 2.
+        let w = |d: f64| libm::exp(-d * d / 8.0);
+        let want = [(0, 1, w(1.0)), (1, 2, w(2.0)), (2, 3, w(4.0))];
+        for (got, want) in g.edges().iter().zip(want) {
+            assert_eq!((got.0, got.1), (want.0, want.1));
+            assert!((got.2 - want.2).abs() < 1e-15);
+        }
+        assert_eq!(g.edges().len(), 3);
+    }
+
+    /// tr(Uᵀ L U) with the matrix written out.
+    #[test]
+    fn equals_the_quadratic_form() {
+        let mut r = Streams::new(8).stream("graph");
+        let x = Mat::from_fn(13, 3, |_, _| r.normal());
+        let u = Mat::from_fn(13, 4, |_, _| r.normal());
+        let g = Graph::new(&x, 5).unwrap();
+        let mut laplacian = Mat::<f64>::zeros(13, 13);
+        for &(i, j, w) in g.edges() {
+            laplacian[(i, i)] += w;
+            laplacian[(j, j)] += w;
+            laplacian[(i, j)] -= w;
+            laplacian[(j, i)] -= w;
+        }
+        let lu = Mat::from_fn(13, 4, |i, c| (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum());
+        let form: f64 = lu.as_slice().iter().zip(u.as_slice()).map(|(a, b)| a * b).sum();
+        let mut du = Mat::from_fn(13, 4, |_, _| 1.0);
+        let value = g.penalty(&mut du, &u, 0.25, Fault::None);
+        assert!((value - 0.25 * form).abs() < 1e-12);
+        for (d, l) in du.as_slice().iter().zip(lu.as_slice()) {
+            assert!((d - 1.0 - 0.5 * l).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn small_and_degenerate_batches() {
+        let one = Graph::new(&Mat::<f32>::zeros(1, 3), 5).unwrap();
+        assert!(one.edges().is_empty());
+        assert!(Graph::new(&Mat::<f32>::zeros(0, 3), 5).unwrap().edges().is_empty());
+        let same = Graph::new(&Mat::<f32>::zeros(3, 2), 5).unwrap();
+        assert_eq!(same.edges(), &[(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)]);
+        let all = Graph::new(&line(), 99).unwrap();
+        assert_eq!(all.edges().len(), 6);
+        let mut bad = line();
+        bad[(2, 0)] = f64::NAN;
+        let e = Graph::new(&bad, 1).unwrap_err();
+        assert_eq!(e.message(), "found NaN in row 2, column 0 (from 0), expected finite features");
+    }
+
+    #[test]
+    fn the_scale_of_the_features_does_not_matter() {
+        let mut r = Streams::new(8).stream("scale");
+        let x = Mat::from_fn(9, 2, |_, _| r.normal());
+        let scaled = Mat::from_fn(9, 2, |i, j| 64.0 * x[(i, j)]);
+        assert_eq!(Graph::new(&x, 3).unwrap(), Graph::new(&scaled, 3).unwrap());
+    }
+}

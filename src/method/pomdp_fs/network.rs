@@ -1,0 +1,107 @@
+//! The shared encoder with its three heads, in one arena.
+//!
+//! Order in the arena: encoder f_enc, discriminative head h_disc, label policy θ, feature policy ψ.
+//! The groups that the paper optimises apart (App. G) are therefore contiguous ranges.
+
+use std::ops::Range;
+
+use crate::Result;
+use crate::nn::init::init;
+use crate::nn::{Encoder, EncoderConfig, Layout, Linear};
+use crate::num::Real;
+use crate::rng::Streams;
+
+/// Sizes and variants of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkConfig {
+    /// The encoder.
+    pub encoder: EncoderConfig,
+    /// Whether the label policy reads [φ, C] instead of φ alone.
+    pub policy_sees_candidates: bool,
+}
+
+/// Where all parameters lie.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Names and places.
+    pub layout: Layout,
+    /// f_enc.
+    pub encoder: Encoder,
+    /// h_disc: φ → U, the logits of the labels.
+    pub disc: Linear,
+    /// θ: φ (and C) → s, the logits of keeping a candidate.
+    pub label_policy: Linear,
+    /// ψ: h → scores of the features.
+    pub feature_policy: Linear,
+    config: NetworkConfig,
+    encoder_len: usize,
+}
+
+impl Network {
+    /// Lays out the parameters; refuses impossible sizes.
+    pub fn new(config: NetworkConfig) -> Result<Self> {
+        let mut layout = Layout::default();
+        let encoder = Encoder::new(&mut layout, config.encoder)?;
+        let encoder_len = layout.len();
+        let EncoderConfig { width, labels, features, .. } = config.encoder;
+        let seen = if config.policy_sees_candidates { labels } else { 0 };
+        let disc = Linear::new(&mut layout, "disc", width, labels);
+        let label_policy = Linear::new(&mut layout, "label_policy", width + seen, labels);
+        let feature_policy = Linear::new(&mut layout, "feature_policy", width, features);
+        Ok(Network { layout, encoder, disc, label_policy, feature_policy, config, encoder_len })
+    }
+
+    /// Sizes and variants.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// f_enc in the arena.
+    pub fn encoder_range(&self) -> Range<usize> {
+        0..self.encoder_len
+    }
+
+    /// f_enc and h_disc in the arena.
+    pub fn disc_range(&self) -> Range<usize> {
+        0..self.disc.b.range().end
+    }
+
+    /// θ in the arena.
+    pub fn label_policy_range(&self) -> Range<usize> {
+        self.label_policy.w.range().start..self.label_policy.b.range().end
+    }
+
+    /// ψ in the arena.
+    pub fn feature_policy_range(&self) -> Range<usize> {
+        self.feature_policy.w.range().start..self.feature_policy.b.range().end
+    }
+
+    /// Initial weights, each tensor from its own stream. ψ starts at zero: a uniform policy.
+    pub fn init<T: Real>(&self, streams: &Streams) -> Vec<T> {
+        let mut p = init(&self.layout, streams);
+        p[self.feature_policy_range()].fill(T::ZERO);
+        p
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_tile_the_arena() {
+        for policy_sees_candidates in [false, true] {
+            let encoder = EncoderConfig::paper(11, 4);
+            let n = Network::new(NetworkConfig { encoder, policy_sees_candidates }).unwrap();
+            assert_eq!(n.encoder_range().end, n.disc.w.range().start);
+            assert_eq!(n.disc_range().end, n.label_policy_range().start);
+            assert_eq!(n.label_policy_range().end, n.feature_policy_range().start);
+            assert_eq!(n.feature_policy_range().end, n.layout.len());
+            let seen = if policy_sees_candidates { 4 } else { 0 };
+            assert_eq!(n.label_policy_range().len(), (128 + seen + 1) * 4);
+            let p: Vec<f32> = n.init(&Streams::new(0));
+            assert!(p[n.feature_policy_range()].iter().all(|&w| w == 0.0));
+            assert!(p[n.disc_range()].iter().any(|&w| w != 0.0));
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! One transformer block: attention and feed-forward, each with a skip connection.
+//!
+//! ```text
+//! pre-norm:   s₁ = h + drop(Attn(LN₁ h))        out = s₁ + drop(FFN(LN₂ s₁))
+//! post-norm:  h₁ = LN₁(h + drop(Attn h))        out = LN₂(h₁ + drop(FFN h₁))
+//! FFN z = drop(act(z W↑ + b↑)) W↓ + b↓
+//! ```
+//!
+//! With `queries = 1` only the first token of each sequence is carried on: its query, its attention
+//! row, its feed-forward. Keys and values still come from all tokens, so the result equals the
+//! first row of the full computation, at 0.6 to 0.8 of its cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::activation::Activation;
+use super::attention::{self, Shape};
+use super::dropout::Dropout;
+use super::fault::Fault;
+use super::layernorm::{LayerNorm, NormSaved};
+use super::linear::Linear;
+use super::params::Layout;
+use crate::linalg::{Acc, Mat};
+use crate::num::{Real, add_assign, mul_assign};
+
+/// Where the layer norms stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormPlace {
+    /// Before attention and feed-forward, and once at the end of the encoder.
+    #[default]
+    Pre,
+    /// After each skip connection, as in the first transformer.
+    Post,
+}
+
+/// Where a block's parameters lie, and what it computes.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    place: NormPlace,
+    activation: Activation,
+    shape: Shape,
+    norm1: LayerNorm,
+    query: Linear,
+    key_value: Linear,
+    output: Linear,
+    norm2: LayerNorm,
+    up: Linear,
+    down: Linear,
+}
+
+/// What the forward pass keeps. Rows: all tokens for what attention reads, the carried tokens for
+/// what comes after it.
+#[derive(Clone, Debug)]
+pub struct BlockSaved<T> {
+    norm1: NormSaved<T>,
+    a: Mat<T>,
+    q: Mat<T>,
+    kv: Mat<T>,
+    att: Mat<T>,
+    mixed: Mat<T>,
+    h1: Mat<T>,
+    norm2: NormSaved<T>,
+    f: Mat<T>,
+    hidden: Mat<T>,
+    slope: Mat<T>,
+    /// Kept when dropout is off, so that switching it on again allocates nothing.
+    masks: Option<Masks<T>>,
+    dropping: bool,
+}
+
+/// Dropout masks of the three sites of a block.
+#[derive(Clone, Debug)]
+struct Masks<T> {
+    attention: Mat<T>,
+    hidden: Mat<T>,
+    output: Mat<T>,
+}
+
+/// Temporary matrices of the backward pass, shared by all blocks.
+#[derive(Clone, Debug)]
+pub struct Scratch<T> {
+    ds: Mat<T>,
+    dbranch: Mat<T>,
+    dhidden: Mat<T>,
+    df: Mat<T>,
+    dmixed: Mat<T>,
+    dq: Mat<T>,
+    dkv: Mat<T>,
+    da: Mat<T>,
+}
+
+impl<T: Real> Scratch<T> {
+    /// Room for `tokens` rows.
+    pub fn new(tokens: usize, width: usize, ffn: usize) -> Self {
+        let room = |cols| Mat::zeros(tokens, cols);
+        Scratch {
+            ds: room(width),
+            dbranch: room(width),
+            dhidden: room(ffn),
+            df: room(width),
+            dmixed: room(width),
+            dq: room(width),
+            dkv: room(2 * width),
+            da: room(width),
+        }
+    }
+}
+
+/// Dropout of a block: the step's dropout, the block's number, the first row's place in the batch.
+pub type BlockDropout = (Dropout, usize, usize);
+
+impl Block {
+    /// Lays out the block's parameters under `name`.
+    pub fn new(
+        layout: &mut Layout,
+        name: &str,
+        (width, ffn): (usize, usize),
+        shape: Shape,
+        place: NormPlace,
+        activation: Activation,
+    ) -> Self {
+        let mut linear = |part: &str, i, o| Linear::new(layout, &format!("{name}.{part}"), i, o);
+        let query = linear("query", width, width);
+        let key_value = linear("key_value", width, 2 * width);
+        let output = linear("output", width, width);
+        let up = linear("up", width, ffn);
+        let down = linear("down", ffn, width);
+        Block {
+            place,
+            activation,
+            shape,
+            norm1: LayerNorm::new(layout, &format!("{name}.norm1"), width),
+            query,
+            key_value,
+            output,
+            norm2: LayerNorm::new(layout, &format!("{name}.norm2"), width),
+            up,
+            down,
+        }
+    }
+
+    /// Room for `instances` sequences.
+    pub fn saved<T: Real>(&self, instances: usize) -> BlockSaved<T> {
+        let Shape { heads, keys, queries } = self.shape;
+        let (width, ffn) = self.up.w.shape();
+        let (all, carried) = (instances * keys, instances * queries);
+        let norm1_rows = if self.place == NormPlace::Pre { all } else { carried };
+        BlockSaved {
+            norm1: NormSaved::new(norm1_rows, width),
+            a: Mat::zeros(all, width),
+            q: Mat::zeros(carried, width),
+            kv: Mat::zeros(all, 2 * width),
+            att: Mat::zeros(carried * heads, keys),
+            mixed: Mat::zeros(carried, width),
+            h1: Mat::zeros(carried, width),
+            norm2: NormSaved::new(carried, width),
+            f: Mat::zeros(carried, width),
+            hidden: Mat::zeros(carried, ffn),
+            slope: Mat::zeros(carried, ffn),
+            masks: None,
+            dropping: false,
+        }
+    }
+
+    /// Tokens that take part in the skip connection: every `step`-th.
+    fn step(&self) -> usize {
+        self.shape.keys / self.shape.queries
+    }
+
+    /// out (B·queries × D) from inp (B·keys × D).
+    pub fn forward<T: Real>(
+        &self,
+        out: &mut Mat<T>,
+        saved: &mut BlockSaved<T>,
+        inp: &Mat<T>,
+        p: &[T],
+        dropout: Option<BlockDropout>,
+        fault: Fault,
+    ) {
+        let step = self.step();
+        let carried = inp.rows() / step;
+        let pre = self.place == NormPlace::Pre;
+        for m in [&mut saved.q, &mut saved.h1, &mut saved.hidden, &mut saved.slope, &mut *out] {
+            m.set_rows(carried);
+        }
+        saved.kv.set_rows(inp.rows());
+        saved.draw_masks(dropout, carried);
+
+        if pre {
+            self.norm1.forward(&mut saved.a, &mut saved.norm1, inp, p);
+        }
+        let a = if pre { &saved.a } else { inp };
+        self.query.forward(saved.q.view_mut(), a.view().every(step), p);
+        self.key_value.forward(saved.kv.view_mut(), a.view(), p);
+        attention::forward(&mut saved.mixed, &mut saved.att, &saved.q, &saved.kv, self.shape);
+        let s1 = if pre { &mut saved.h1 } else { &mut *out };
+        self.output.forward(s1.view_mut(), saved.mixed.view(), p);
+        apply(s1, in_use(&saved.masks, saved.dropping).map(|m| &m.attention));
+        for i in 0..carried {
+            add_assign(s1.row_mut(i), inp.row(i * step));
+        }
+        if !pre {
+            self.norm1.forward(&mut saved.h1, &mut saved.norm1, out, p);
+        }
+
+        if pre {
+            self.norm2.forward(&mut saved.f, &mut saved.norm2, &saved.h1, p);
+        }
+        let f = if pre { &saved.f } else { &saved.h1 };
+        self.up.forward(saved.slope.view_mut(), f.view(), p);
+        let (hidden, slope) = (saved.hidden.as_mut_slice(), saved.slope.as_mut_slice());
+        self.activation.forward(hidden, slope, fault);
+        apply(&mut saved.hidden, in_use(&saved.masks, saved.dropping).map(|m| &m.hidden));
+        saved.f.set_rows(carried);
+        let s2 = if pre { &mut *out } else { &mut saved.f };
+        self.down.forward(s2.view_mut(), saved.hidden.view(), p);
+        apply(s2, in_use(&saved.masks, saved.dropping).map(|m| &m.output));
+        add_assign(s2.as_mut_slice(), saved.h1.as_slice());
+        if !pre {
+            self.norm2.forward(out, &mut saved.norm2, &saved.f, p);
+        }
+    }
+
+    /// dinp from dout, read from the bottom of `forward` upwards; parameter gradients accumulate.
+    pub fn backward<T: Real>(
+        &self,
+        dinp: &mut Mat<T>,
+        dp: &mut [T],
+        dout: &Mat<T>,
+        inp: &Mat<T>,
+        p: &[T],
+        saved: &BlockSaved<T>,
+        scratch: &mut Scratch<T>,
+        fault: Fault,
+    ) {
+        let step = self.step();
+        let pre = self.place == NormPlace::Pre;
+        let skip = fault != Fault::ResidualDropped;
+        let masks = in_use(&saved.masks, saved.dropping);
+        let undo = |d: &mut Mat<T>, mask| apply_backward(d, mask, fault);
+        let w = scratch;
+        for m in [&mut w.ds, &mut w.dbranch, &mut w.df, &mut w.dhidden, &mut w.dmixed] {
+            m.set_rows(dout.rows());
+        }
+
+        // out = s2 (pre) or LN2(s2) (post); s2 = h1 + drop(hidden · W↓ + b↓)
+        if pre {
+            w.ds.as_mut_slice().copy_from_slice(dout.as_slice());
+        } else {
+            self.norm2.backward(&mut w.ds, dp, dout.view(), p, &saved.norm2, fault);
+        }
+        w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
+        undo(&mut w.dbranch, masks.map(|m| &m.output));
+        let dhidden = Some((Acc::Set, w.dhidden.view_mut()));
+        self.down.backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p, fault);
+        undo(&mut w.dhidden, masks.map(|m| &m.hidden));
+        Activation::backward(w.dhidden.as_mut_slice(), saved.slope.as_slice());
+        // f = LN2(h1) (pre) or h1 (post)
+        let f = if pre { &saved.f } else { &saved.h1 };
+        let df = Some((Acc::Set, w.df.view_mut()));
+        self.up.backward(df, dp, w.dhidden.view(), f.view(), p, fault);
+        if pre {
+            self.norm2.backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2, fault);
+        } else {
+            w.dbranch.as_mut_slice().copy_from_slice(w.df.as_slice());
+        }
+        if skip {
+            add_assign(w.dbranch.as_mut_slice(), w.ds.as_slice());
+        }
+
+        // h1 = s1 (pre) or LN1(s1) (post); s1 = h + drop(mixed · Wₒ + bₒ)
+        if pre {
+            w.ds.as_mut_slice().copy_from_slice(w.dbranch.as_slice());
+        } else {
+            self.norm1.backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1, fault);
+            w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
+        }
+        undo(&mut w.dbranch, masks.map(|m| &m.attention));
+        let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
+        self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p, fault);
+        let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
+        attention::backward(&mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape, fault);
+        let a = if pre { &saved.a } else { inp };
+        w.da.set_rows(inp.rows());
+        let da = Some((Acc::Set, w.da.view_mut()));
+        self.key_value.backward(da, dp, w.dkv.view(), a.view(), p, fault);
+        let add = fault != Fault::QueryGradientDropped;
+        let da = add.then(|| (Acc::Add, w.da.view_mut().every(step)));
+        self.query.backward(da, dp, w.dq.view(), a.view().every(step), p, fault);
+        if pre {
+            self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1, fault);
+        } else {
+            dinp.set_rows(inp.rows());
+            dinp.as_mut_slice().copy_from_slice(w.da.as_slice());
+        }
+        if skip {
+            for i in 0..w.ds.rows() {
+                add_assign(dinp.row_mut(i * step), w.ds.row(i));
+            }
+        }
+    }
+}
+
+impl<T: Real> BlockSaved<T> {
+    fn draw_masks(&mut self, dropout: Option<BlockDropout>, rows: usize) {
+        self.dropping = dropout.is_some();
+        let Some((dropout, block, first_row)) = dropout else {
+            return;
+        };
+        let (width, ffn) = (self.h1.cols(), self.hidden.cols());
+        let masks = self.masks.get_or_insert_with(|| Masks {
+            attention: Mat::zeros(rows, width),
+            hidden: Mat::zeros(rows, ffn),
+            output: Mat::zeros(rows, width),
+        });
+        let all = [&mut masks.attention, &mut masks.hidden, &mut masks.output];
+        for (site, mask) in all.into_iter().enumerate() {
+            mask.set_rows(rows);
+            for i in 0..rows {
+                dropout.mask_row(mask.row_mut(i), (3 * block + site) as u64, first_row + i);
+            }
+        }
+    }
+
+    /// The three dropout masks of the last forward pass, by site name.
+    pub fn masks(&self) -> Option<[(&'static str, &Mat<T>); 3]> {
+        let m = in_use(&self.masks, self.dropping)?;
+        Some([("attention", &m.attention), ("hidden", &m.hidden), ("output", &m.output)])
+    }
+}
+
+fn in_use<T>(masks: &Option<Masks<T>>, dropping: bool) -> Option<&Masks<T>> {
+    masks.as_ref().filter(|_| dropping)
+}
+
+fn apply<T: Real>(x: &mut Mat<T>, mask: Option<&Mat<T>>) {
+    if let Some(mask) = mask {
+        mul_assign(x.as_mut_slice(), mask.as_slice());
+    }
+}
+
+fn apply_backward<T: Real>(d: &mut Mat<T>, mask: Option<&Mat<T>>, fault: Fault) {
+    match mask {
+        Some(mask) if fault == Fault::DropoutMaskStale => {
+            let last = d.rows() - 1;
+            for i in 0..=last {
+                mul_assign(d.row_mut(i), mask.row(last - i));
+            }
+        }
+        mask => apply(d, mask),
+    }
+}

@@ -1,0 +1,312 @@
+//! The encoder: tokens, N blocks, and the representation φ = the CLS row of the last layer.
+//!
+//! Paper, 4.1 and App. G: d_model 128, 4 heads, 2 layers, feed-forward 4·d_model, "the token of the
+//! final layer". With pre-norm a last layer norm follows, as in PyTorch. Only the CLS row of the
+//! last block is computed, since nothing reads the others.
+
+use serde::{Deserialize, Serialize};
+
+use super::activation::Activation;
+use super::attention::Shape;
+use super::block::{Block, BlockSaved, Scratch};
+use super::dropout::Dropout;
+use super::fault::Fault;
+use super::layernorm::{LayerNorm, NormSaved};
+use super::params::Layout;
+use super::tokens::Tokens;
+use crate::linalg::{Mat, View, ViewMut};
+use crate::num::Real;
+use crate::{Error, Result};
+
+pub use super::block::NormPlace;
+
+/// Sizes and variants of an encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// Number of features d.
+    pub features: usize,
+    /// Number of labels L, the width of the candidate token.
+    pub labels: usize,
+    /// d_model.
+    pub width: usize,
+    /// n_head; divides the width.
+    pub heads: usize,
+    /// n_layer.
+    pub layers: usize,
+    /// Feed-forward width, 4·d_model in the paper.
+    pub ffn: usize,
+    /// Where the layer norms stand.
+    pub norm: NormPlace,
+    /// Feed-forward activation.
+    pub activation: Activation,
+    /// Number of feature groups F, each a token; at most d.
+    pub groups: usize,
+    /// Whether the candidates are a token (observation O = (X, C)).
+    pub candidate_token: bool,
+    /// Compute only the CLS row of the last block. `false` is the slow twin for tests.
+    pub cls_only: bool,
+}
+
+impl EncoderConfig {
+    /// The paper's sizes for d features and L labels.
+    pub fn paper(features: usize, labels: usize) -> Self {
+        EncoderConfig {
+            features,
+            labels,
+            width: 128,
+            heads: 4,
+            layers: 2,
+            ffn: 512,
+            norm: NormPlace::Pre,
+            activation: Activation::Gelu,
+            groups: 1,
+            candidate_token: false,
+            cls_only: true,
+        }
+    }
+
+    /// Refuses what cannot be built, with the allowed range.
+    pub fn check(&self) -> Result<()> {
+        let positive = [
+            ("features", self.features),
+            ("labels", self.labels),
+            ("width", self.width),
+            ("heads", self.heads),
+            ("layers", self.layers),
+            ("ffn", self.ffn),
+        ];
+        for (name, value) in positive {
+            if value == 0 {
+                return Err(Error::config(format!("encoder: {name} is 0, expected at least 1")));
+            }
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            return Err(Error::config(format!(
+                "encoder: width {} is not a multiple of heads {}",
+                self.width, self.heads
+            )));
+        }
+        if self.groups == 0 || self.groups > self.features {
+            return Err(Error::config(format!(
+                "encoder: groups is {}, expected 1 to {} (the number of features)",
+                self.groups, self.features
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Where the encoder's parameters lie, and what it computes.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    config: EncoderConfig,
+    /// The token builder.
+    pub tokens: Tokens,
+    blocks: Vec<Block>,
+    last_norm: Option<LayerNorm>,
+    /// The audit's negative control; `None` when training.
+    pub fault: Fault,
+}
+
+/// All activations of one shard: what the forward pass saves and the backward pass needs.
+#[derive(Clone, Debug)]
+pub struct Workspace<T> {
+    /// h[0] are the tokens, h[l] the output of block l.
+    h: Vec<Mat<T>>,
+    saved: Vec<BlockSaved<T>>,
+    last_norm: NormSaved<T>,
+    /// φ, B × D.
+    pub phi: Mat<T>,
+    dh: [Mat<T>; 2],
+    scratch: Scratch<T>,
+}
+
+impl<T: Real> Workspace<T> {
+    /// The token rows, to be filled before [`Encoder::forward_tokens`].
+    pub fn tokens_mut(&mut self) -> &mut Mat<T> {
+        &mut self.h[0]
+    }
+
+    /// ∂ℓ/∂tokens after [`Encoder::backward_tokens`].
+    pub fn dtokens(&self) -> &Mat<T> {
+        &self.dh[0]
+    }
+
+    /// The saved activations of each block.
+    pub fn blocks(&self) -> &[BlockSaved<T>] {
+        &self.saved
+    }
+
+    /// Output of each block, after the tokens.
+    pub fn layers(&self) -> &[Mat<T>] {
+        &self.h
+    }
+}
+
+impl Encoder {
+    /// Lays out all parameters.
+    pub fn new(layout: &mut Layout, config: EncoderConfig) -> Result<Self> {
+        config.check()?;
+        let EncoderConfig { width, ffn, heads, layers, norm, activation, .. } = config;
+        let labels = config.candidate_token.then_some(config.labels);
+        let tokens = Tokens::new(layout, config.features, config.groups, labels, width);
+        let keys = tokens.count();
+        let blocks = (0..layers)
+            .map(|l| {
+                let last = l + 1 == layers && config.cls_only;
+                let queries = if last { 1 } else { keys };
+                let shape = Shape { heads, keys, queries };
+                let name = format!("block{l}");
+                Block::new(layout, &name, (width, ffn), shape, norm, activation)
+            })
+            .collect();
+        let last_norm =
+            (norm == NormPlace::Pre).then(|| LayerNorm::new(layout, "last_norm", width));
+        Ok(Encoder { config, tokens, blocks, last_norm, fault: Fault::None })
+    }
+
+    /// Sizes and variants.
+    pub fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    /// Room for `instances` instances.
+    pub fn workspace<T: Real>(&self, instances: usize) -> Workspace<T> {
+        let width = self.config.width;
+        let rows = instances * self.tokens.count();
+        let last = if self.config.cls_only { instances } else { rows };
+        let mut h = vec![Mat::zeros(rows, width); self.blocks.len()];
+        h.push(Mat::zeros(last, width));
+        Workspace {
+            h,
+            saved: self.blocks.iter().map(|b| b.saved(instances)).collect(),
+            last_norm: NormSaved::new(instances, width),
+            phi: Mat::zeros(instances, width),
+            dh: [Mat::zeros(rows, width), Mat::zeros(rows, width)],
+            scratch: Scratch::new(rows, width, self.config.ffn),
+        }
+    }
+
+    /// ws.phi from x (B × d) and the candidates (B × L). `first_row` is the place of the first
+    /// instance in the batch: it fixes the dropout masks.
+    pub fn forward<T: Real>(
+        &self,
+        ws: &mut Workspace<T>,
+        x: View<'_, T>,
+        candidates: Option<View<'_, T>>,
+        p: &[T],
+        dropout: Option<Dropout>,
+        first_row: usize,
+    ) {
+        ws.h[0].set_rows(x.rows() * self.tokens.count());
+        self.tokens.forward(ws.h[0].view_mut(), x, candidates, p);
+        self.forward_tokens(ws, p, dropout, first_row);
+    }
+
+    /// ws.phi from the tokens that were put into `ws`.
+    pub fn forward_tokens<T: Real>(
+        &self,
+        ws: &mut Workspace<T>,
+        p: &[T],
+        dropout: Option<Dropout>,
+        first_row: usize,
+    ) {
+        let s = self.tokens.count();
+        for (l, block) in self.blocks.iter().enumerate() {
+            let (before, after) = ws.h.split_at_mut(l + 1);
+            let (inp, out) = (&before[l], &mut after[0]);
+            let carried = if self.is_cls_only(l) { 1 } else { s };
+            let dropout = dropout.map(|d| (d, l, first_row * carried));
+            block.forward(out, &mut ws.saved[l], inp, p, dropout, self.fault);
+        }
+        let last = ws.h.last().expect("at least one layer");
+        let cls = last.view().every(self.rows_per_instance());
+        match &self.last_norm {
+            Some(norm) if self.config.cls_only => {
+                norm.forward(&mut ws.phi, &mut ws.last_norm, last, p);
+            }
+            Some(norm) => {
+                let rows = copy_rows(cls);
+                norm.forward(&mut ws.phi, &mut ws.last_norm, &rows, p);
+            }
+            None => {
+                ws.phi.set_rows(cls.rows());
+                for i in 0..cls.rows() {
+                    ws.phi.row_mut(i).copy_from_slice(cls.row(i));
+                }
+            }
+        }
+    }
+
+    /// Accumulates the parameters' gradients from dφ (B × D); sets dx if asked for.
+    pub fn backward<T: Real>(
+        &self,
+        ws: &mut Workspace<T>,
+        dx: Option<ViewMut<'_, T>>,
+        dp: &mut [T],
+        dphi: View<'_, T>,
+        x: View<'_, T>,
+        candidates: Option<View<'_, T>>,
+        p: &[T],
+    ) {
+        self.backward_tokens(ws, dp, dphi, p);
+        self.tokens.backward(dx, dp, ws.dh[0].view(), x, candidates, p, self.fault);
+    }
+
+    /// The same down to the tokens, whose gradient is then `ws.dtokens()`.
+    pub fn backward_tokens<T: Real>(
+        &self,
+        ws: &mut Workspace<T>,
+        dp: &mut [T],
+        dphi: View<'_, T>,
+        p: &[T],
+    ) {
+        let [dout, dinp] = &mut ws.dh;
+        match &self.last_norm {
+            Some(norm) => norm.backward(dout, dp, dphi, p, &ws.last_norm, self.fault),
+            None => {
+                dout.set_rows(dphi.rows());
+                for i in 0..dphi.rows() {
+                    dout.row_mut(i).copy_from_slice(dphi.row(i));
+                }
+            }
+        }
+        if !self.config.cls_only {
+            spread_rows(dout, self.rows_per_instance());
+        }
+        for (l, block) in self.blocks.iter().enumerate().rev() {
+            let (inp, saved) = (&ws.h[l], &ws.saved[l]);
+            block.backward(dinp, dp, dout, inp, p, saved, &mut ws.scratch, self.fault);
+            std::mem::swap(dout, dinp);
+        }
+    }
+
+    fn is_cls_only(&self, layer: usize) -> bool {
+        self.config.cls_only && layer + 1 == self.blocks.len()
+    }
+
+    /// Rows of the last block's output for each instance.
+    fn rows_per_instance(&self) -> usize {
+        if self.config.cls_only { 1 } else { self.tokens.count() }
+    }
+}
+
+fn copy_rows<T: Real>(v: View<'_, T>) -> Mat<T> {
+    Mat::from_fn(v.rows(), v.cols(), |i, j| v.get(i, j))
+}
+
+/// Row i moves to row i·step, zeros between.
+fn spread_rows<T: Real>(m: &mut Mat<T>, step: usize) {
+    let rows = m.rows();
+    m.set_rows(rows * step);
+    for i in (0..rows).rev() {
+        let row = m.row(i).to_vec();
+        m.row_mut(i).fill(T::ZERO);
+        m.row_mut(i * step).copy_from_slice(&row);
+    }
+}
+
+#[cfg(test)]
+#[path = "encoder_tests.rs"]
+mod tests;

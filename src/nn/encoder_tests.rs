@@ -1,0 +1,174 @@
+//! The encoder against its slow twin, across shards, and at its edges.
+
+use super::super::batch::Batch;
+use super::super::init::init;
+use super::*;
+use crate::rng::Streams;
+
+fn small(norm: NormPlace, activation: Activation, groups: usize, token: bool) -> EncoderConfig {
+    EncoderConfig {
+        width: 6,
+        heads: 2,
+        layers: 2,
+        ffn: 7,
+        norm,
+        activation,
+        groups,
+        candidate_token: token,
+        ..EncoderConfig::paper(5, 3)
+    }
+}
+
+fn variants() -> Vec<EncoderConfig> {
+    let mut all = Vec::new();
+    for norm in [NormPlace::Pre, NormPlace::Post] {
+        for activation in [Activation::Gelu, Activation::Relu] {
+            for groups in [1, 3] {
+                for token in [false, true] {
+                    all.push(small(norm, activation, groups, token));
+                }
+            }
+        }
+    }
+    all
+}
+
+struct Run {
+    phi: Mat<f64>,
+    dp: Vec<f64>,
+    dx: Mat<f64>,
+}
+
+/// Forward and backward of a fixed random problem.
+fn run(config: EncoderConfig, rows: usize, dropout: Option<Dropout>) -> Run {
+    let mut layout = Layout::default();
+    let encoder = Encoder::new(&mut layout, config).unwrap();
+    let p: Vec<f64> = init(&layout, &Streams::new(1));
+    let (x, c, dphi) = problem(&config, rows);
+    let c = config.candidate_token.then(|| c.view());
+    let mut ws = encoder.workspace(rows);
+    encoder.forward(&mut ws, x.view(), c, &p, dropout, 0);
+    let mut dp = vec![0.0; layout.len()];
+    let mut dx = Mat::zeros(rows, config.features);
+    let phi = ws.phi.clone();
+    encoder.backward(&mut ws, Some(dx.view_mut()), &mut dp, dphi.view(), x.view(), c, &p);
+    Run { phi, dp, dx }
+}
+
+fn problem(config: &EncoderConfig, rows: usize) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
+    let mut r = Streams::new(2).stream("problem");
+    let mut random = |cols| Mat::from_fn(rows, cols, |_, _| r.normal());
+    (random(config.features), random(config.labels), random(config.width))
+}
+
+fn close(a: &[f64], b: &[f64], what: &str) {
+    let size = b.iter().fold(1e-3, |m: f64, v| m.max(v.abs()));
+    for (i, (x, y)) in a.iter().zip(b).enumerate() {
+        assert!((x - y).abs() <= 1e-13 * size, "{what}[{i}]: {x} and {y}");
+    }
+}
+
+#[test]
+fn the_cls_only_layer_equals_the_full_one() {
+    for config in variants() {
+        let full = EncoderConfig { cls_only: false, ..config };
+        let (fast, slow) = (run(config, 4, None), run(full, 4, None));
+        assert_eq!(fast.phi, slow.phi, "{config:?}");
+        close(&fast.dp, &slow.dp, "dp");
+        close(fast.dx.as_slice(), slow.dx.as_slice(), "dx");
+    }
+}
+
+#[test]
+fn shards_change_no_activation_and_sum_all_gradients() {
+    let config = small(NormPlace::Pre, Activation::Gelu, 3, true);
+    let mut layout = Layout::default();
+    let encoder = Encoder::new(&mut layout, config).unwrap();
+    let p: Vec<f64> = init(&layout, &Streams::new(1));
+    for rows in [1, 12, 13, 61, 150] {
+        for dropout in [None, Some(Dropout { rate: 0.3, key: 5 })] {
+            let whole = run(config, rows, dropout);
+            let (x, c, dphi) = problem(&config, rows);
+            let mut batch = Batch::new(encoder.clone(), layout.len());
+            let mut phi = Mat::zeros(0, config.width);
+            let mut dp = vec![1.0; layout.len()];
+            for _ in 0..2 {
+                batch.forward(&mut phi, x.view(), Some(c.view()), &p, dropout);
+                assert_eq!(phi, whole.phi, "{rows} rows");
+                batch.backward(&mut dp, &dphi, x.view(), Some(c.view()), &p);
+            }
+            let twice: Vec<f64> = dp.iter().map(|d| (d - 1.0) / 2.0).collect();
+            let size = whole.dp.iter().fold(1.0, |m: f64, v| m.max(v.abs()));
+            for (a, b) in twice.iter().zip(&whole.dp) {
+                assert!((a - b).abs() < 1e-12 * size, "{rows} rows: {a} and {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dropout_changes_the_output_and_can_be_switched_off_again() {
+    let config = small(NormPlace::Post, Activation::Relu, 1, false);
+    let off = run(config, 4, None);
+    let on = run(config, 4, Some(Dropout { rate: 0.5, key: 1 }));
+    assert_ne!(off.phi, on.phi);
+    assert_eq!(run(config, 4, Some(Dropout { rate: 0.0, key: 1 })).phi, off.phi);
+    let mut layout = Layout::default();
+    let encoder = Encoder::new(&mut layout, config).unwrap();
+    let p: Vec<f64> = init(&layout, &Streams::new(1));
+    let (x, ..) = problem(&config, 4);
+    let mut ws = encoder.workspace(4);
+    encoder.forward(&mut ws, x.view(), None, &p, Some(Dropout { rate: 0.5, key: 1 }), 0);
+    assert!(ws.blocks()[0].masks().is_some());
+    encoder.forward(&mut ws, x.view(), None, &p, None, 0);
+    assert_eq!(ws.phi, off.phi);
+    assert!(ws.blocks()[0].masks().is_none());
+}
+
+#[test]
+fn a_batch_of_one_and_one_feature() {
+    let config = EncoderConfig { features: 1, ..small(NormPlace::Pre, Activation::Gelu, 1, false) };
+    let result = run(config, 1, None);
+    assert!(crate::num::all_finite(&result.dp) && crate::num::all_finite(result.phi.as_slice()));
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    let base = EncoderConfig::paper(5, 3);
+    let message = |config: EncoderConfig| {
+        let mut layout = Layout::default();
+        Encoder::new(&mut layout, config).unwrap_err().message().to_owned()
+    };
+    for (config, text) in [
+        (EncoderConfig { features: 0, ..base }, "encoder: features is 0, expected at least 1"),
+        (EncoderConfig { labels: 0, ..base }, "encoder: labels is 0, expected at least 1"),
+        (EncoderConfig { heads: 3, ..base }, "encoder: width 128 is not a multiple of heads 3"),
+        (
+            EncoderConfig { groups: 6, ..base },
+            "encoder: groups is 6, expected 1 to 5 (the number of features)",
+        ),
+        (
+            EncoderConfig { groups: 0, ..base },
+            "encoder: groups is 0, expected 1 to 5 (the number of features)",
+        ),
+    ] {
+        assert_eq!(message(config), text);
+    }
+}
+
+#[test]
+fn feature_groups_tile_the_columns() {
+    for (features, groups) in [(5, 3), (7, 7), (100, 8), (4, 1)] {
+        let config = EncoderConfig { groups, ..EncoderConfig::paper(features, 2) };
+        let mut layout = Layout::default();
+        let tokens = Encoder::new(&mut layout, config).unwrap().tokens;
+        let mut next = 0;
+        for f in 0..groups {
+            assert_eq!(tokens.columns(f).start, next);
+            next = tokens.columns(f).end;
+            assert!(tokens.columns(f).all(|a| tokens.group_of(a) == f));
+        }
+        assert_eq!(next, features);
+        assert_eq!(tokens.count(), 1 + groups);
+    }
+}
