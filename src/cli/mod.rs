@@ -7,11 +7,13 @@ mod audit;
 mod context;
 mod data;
 pub(crate) mod input;
+mod progress;
+mod select;
 mod stats;
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 pub use context::Context;
 
@@ -47,6 +49,7 @@ pub struct Global {
 
 #[derive(Subcommand)]
 enum Command {
+    Select(Box<select::Select>),
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
@@ -69,18 +72,18 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
+        Some(Command::Select(select)) => select.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
-        None => {
-            print!("{}", Cli::command().render_help());
-            Ok(true)
-        }
+        None => select::Select::plain().run(&context),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

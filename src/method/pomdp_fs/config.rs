@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::network::NetworkConfig;
-use crate::nn::{Activation, EncoderConfig, NormPlace};
+use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
 use crate::{Error, Result};
 
 /// Which reading of the paper.
@@ -220,6 +220,17 @@ impl Config {
             .map_err(|e| Error::config(format!("a setting has a value of the wrong kind: {e}")))?;
         config.check()?;
         Ok(config)
+    }
+
+    /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
+    pub fn optimisers(&self) -> [AdamConfig; 4] {
+        let decayed = |rate| AdamConfig { decay: self.decay, ..AdamConfig::new(rate) };
+        [
+            decayed(self.rate_disc),
+            AdamConfig::new(self.rate_policy),
+            decayed(self.rate_fs),
+            AdamConfig::new(self.rate_psi),
+        ]
     }
 
     /// The network for d features and L labels. The observation preset keeps C out of the encoder,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::method::Silent;
+use crate::method::pomdp_fs::checkpoint::{pack, unpack};
 
 /// Label j is on when feature j is positive; the other features are noise.
 struct Toy {
@@ -32,7 +33,8 @@ fn run(config: &Config, t: &Toy, budget: usize) -> Result<Outcome> {
 #[test]
 fn the_observation_model_removes_noise() {
     let t = toy(400, 8, 3);
-    let config = Config { epochs1: 60, rate_disc: 3e-3, rate_policy: 3e-3, ..quick(Preset::Observation) };
+    let config =
+        Config { epochs1: 60, rate_disc: 3e-3, rate_policy: 3e-3, ..quick(Preset::Observation) };
     let outcome = run(&config, &t, 3).unwrap();
     let pseudo = outcome.fitted.pseudo.unwrap();
     let (before, after) =
@@ -74,14 +76,18 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
         let mut stored = None;
         let resumed = loop {
             let mut fit = fresh();
-            if let Some((progress, weights)) = stored.take() {
+            if let Some(file) = stored.take() {
+                let file: Vec<u8> = file;
+                assert!(unpack(&file, "another", config.optimisers()).is_err());
+                assert!(unpack(&file[..file.len() / 2], "toy", config.optimisers()).is_err());
+                let (progress, weights) = unpack(&file, "toy", config.optimisers()).unwrap();
                 fit.resume(progress, weights);
             }
             if !fit.advance().unwrap() {
                 break fit.finish();
             }
             let (progress, weights) = fit.progress();
-            stored = Some((progress.clone(), weights.to_vec()));
+            stored = Some(pack(progress, weights, "toy"));
         };
         assert_eq!(resumed, whole, "cross_fit {cross_fit}");
     }

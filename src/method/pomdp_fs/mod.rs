@@ -6,6 +6,7 @@
 //! losses of the two stages, which the audit checks), [`stage1`] and [`stage2`] (their training
 //! loops), [`fit`] (both together, resumable), [`config`] (every setting).
 
+pub mod checkpoint;
 pub mod config;
 pub mod disambiguation;
 pub mod fit;

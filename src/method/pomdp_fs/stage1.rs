@@ -25,7 +25,7 @@ use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
 use crate::nn::adam::clip;
-use crate::nn::{Adam, AdamConfig, Dropout};
+use crate::nn::{Adam, Dropout};
 use crate::num::Real;
 use crate::rng::{Rng, Streams};
 use crate::{Error, Result};
@@ -111,11 +111,10 @@ impl<'a> Trainer1<'a> {
                 b.slice_mut(&mut p)[j] = (prior - Real::ln(rho)) as f32;
             }
         }
-        let Config { rate_disc, rate_policy, decay, .. } = *self.config;
-        let disc = AdamConfig { decay, ..AdamConfig::new(rate_disc) };
+        let [disc, policy, ..] = self.config.optimisers();
         State1 {
             disc: Adam::new(network.disc_range().len(), disc),
-            policy: Adam::new(network.label_policy_range().len(), AdamConfig::new(rate_policy)),
+            policy: Adam::new(network.label_policy_range().len(), policy),
             p,
             rho,
             epoch: 0,

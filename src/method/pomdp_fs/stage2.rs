@@ -15,8 +15,8 @@ use super::config::{Config, Preset};
 use super::network::Network;
 use super::rollout::{Rollouts, Sampled, Stage2Weights, Trajectories};
 use crate::linalg::Mat;
+use crate::nn::Adam;
 use crate::nn::adam::clip;
-use crate::nn::{Adam, AdamConfig};
 use crate::num::add_assign;
 use crate::rng::Streams;
 use crate::{Error, Result};
@@ -92,12 +92,11 @@ impl<'a> Trainer2<'a> {
 
     /// The state before the first epoch, from Stage 1's weights.
     pub fn start(&self, p: Vec<f32>) -> State2 {
-        let Config { rate_fs, rate_psi, decay, .. } = *self.config;
+        let [.., main, psi] = self.config.optimisers();
         let network = self.rollouts.network();
-        let main = AdamConfig { decay, ..AdamConfig::new(rate_fs) };
         State2 {
             main: Adam::new(network.disc_range().len(), main),
-            psi: Adam::new(network.feature_policy_range().len(), AdamConfig::new(rate_psi)),
+            psi: Adam::new(network.feature_policy_range().len(), psi),
             p,
             baseline: 0.0,
             epoch: 0,
