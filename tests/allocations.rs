@@ -199,7 +199,7 @@ fn a_step_of_stage_2_allocates_only_packing_buffers() {
     let mut dp = vec![0.0; p.len()];
     let Data { x, c: y, .. } = data(ROWS);
     let mut rollouts = Rollouts::new(network.clone());
-    let (actions, _) = rollouts.sample(&x, &y, &p, STEPS, 1.0, 7);
+    let actions = rollouts.sample(&x, &y, &p, STEPS, 1.0, 7).actions;
     let trajectories = Trajectories {
         actions,
         reward: Mat::from_fn(ROWS, STEPS, |i, t| (i + t) as f32 / 50.0),

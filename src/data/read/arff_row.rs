@@ -93,7 +93,10 @@ pub(crate) fn sparse_row(
         match cursor.peek() {
             Some(b',') => cursor.at += 1,
             Some(b'}') => {}
-            _ => return Err(cursor.error(cursor.at, "no comma", "',' or '}' after a value")),
+            other => {
+                let found = other.map_or("the end of the line", |_| "no comma");
+                return Err(cursor.error(cursor.at, found, "',' or '}' after a value"));
+            }
         }
     }
     cursor.at += 1;
