@@ -32,7 +32,8 @@ fn run(config: &Config, t: &Toy, budget: usize) -> Result<Outcome> {
 #[test]
 fn the_observation_model_removes_noise() {
     let t = toy(400, 8, 3);
-    let config = Config { epochs1: 60, rate_disc: 3e-3, rate_policy: 3e-3, ..quick(Preset::Observation) };
+    let config =
+        Config { epochs1: 60, rate_disc: 3e-3, rate_policy: 3e-3, ..quick(Preset::Observation) };
     let outcome = run(&config, &t, 3).unwrap();
     let pseudo = outcome.fitted.pseudo.unwrap();
     let (before, after) =
@@ -130,7 +131,7 @@ fn impossible_requests_are_refused() {
     bad.x[(2, 1)] = f32::NAN;
     assert_eq!(
         message(&config, &bad, 1),
-        "found NaN in row 2, feature 1 (from 0), expected finite features"
+        "found NaN in row 2, column 1 (from 0), expected finite features"
     );
     bad.x = Mat::zeros(0, 3);
     bad.candidates = Labels::none(0, 2);
