@@ -281,18 +281,7 @@ fn check_data(training: &Training<'_>) -> Result<()> {
             "the same number",
         ));
     }
-    if let Some(at) = x.as_slice().iter().position(|v| !v.is_finite()) {
-        return Err(Error::found(
-            format!(
-                "{} in row {}, feature {} (from 0)",
-                x.as_slice()[at],
-                at / x.cols(),
-                at % x.cols()
-            ),
-            "finite features",
-        ));
-    }
-    Ok(())
+    x.check_finite("features")
 }
 
 /// The method, for tables and comparisons.

@@ -136,7 +136,7 @@ fn impossible_requests_are_refused() {
     bad.x[(2, 1)] = f32::NAN;
     assert_eq!(
         message(&config, &bad, 1),
-        "found NaN in row 2, feature 1 (from 0), expected finite features"
+        "found NaN in row 2, column 1 (from 0), expected finite features"
     );
     bad.x = Mat::zeros(0, 3);
     bad.candidates = Labels::none(0, 2);

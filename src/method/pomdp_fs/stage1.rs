@@ -123,6 +123,7 @@ impl<'a> Trainer1<'a> {
 
     /// One epoch: every row once, in random order.
     pub fn epoch(&mut self, state: &mut State1) -> Result<Epoch1> {
+        self.stage.network().check_inputs(self.x, &state.p)?;
         let streams = self.streams.child(&format!("epoch/{}", state.epoch));
         let order = streams.stream("order").permutation(self.x.rows());
         let mut record = Epoch1::default();

@@ -107,6 +107,8 @@ impl<'a> Trainer2<'a> {
 
     /// One epoch: one rollout for every row, in random order.
     pub fn epoch(&mut self, state: &mut State2) -> Result<Epoch2> {
+        self.rollouts.network().check_inputs(self.x, &state.p)?;
+        self.rollouts.network().check_targets(self.x.rows(), self.y)?;
         let streams = self.streams.child(&format!("epoch/{}", state.epoch));
         let order = streams.stream("order").permutation(self.x.rows());
         let mut record = Epoch2::default();

@@ -112,8 +112,9 @@ impl<T: Real> Rollouts<T> {
         count
     }
 
-    /// Lets the policy select `steps` features for each row of `x`; the losses are against the targets
-    /// `y` (B × L). Row i draws from (key, i, t), whatever the shards and threads.
+    /// Lets the policy select `steps` features for each row of `x` (all of them, if there are fewer:
+    /// T = min(steps, d)); the losses are against the targets `y` (B × L). Row i draws from
+    /// (key, i, t), whatever the shards and threads.
     pub fn sample(
         &mut self,
         x: &Mat<T>,
@@ -123,6 +124,7 @@ impl<T: Real> Rollouts<T> {
         temperature: T,
         key: u64,
     ) -> Sampled<T> {
+        let steps = steps.min(x.cols());
         let count = self.reserve(x.rows());
         let (network, per, rows) = (&self.network, self.shard_rows, x.rows());
         let parts: Vec<Sampled<T>> = self.shards[..count]

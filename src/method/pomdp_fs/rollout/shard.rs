@@ -119,7 +119,7 @@ impl<T: Real> Shard<T> {
                 for (sum, p) in probabilities.iter_mut().zip(&self.probs) {
                     *sum += p.to_f64() / steps as f64;
                 }
-                let a = draw(&self.probs, uniform(key, row, t));
+                let a = draw(&self.probs, open, uniform(key, row, t));
                 actions[i].push(a);
                 self.select(network, i, a, x.row(row), p);
             }
@@ -276,10 +276,12 @@ pub(super) fn uniform(key: u64, row: usize, step: usize) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The index whose slice of [0, 1) holds `u`; never one of probability zero.
-pub(super) fn draw<T: Real>(probs: &[T], u: f64) -> usize {
+/// The index whose slice of [0, 1) holds `u`; never one of probability zero. When the network left
+/// the finite numbers and the probabilities are NaN, it is the first open one: the losses beside it
+/// are NaN too and stop the run, and no feature is selected twice until then.
+pub(super) fn draw<T: Real>(probs: &[T], open: &[bool], u: f64) -> usize {
     let mut left = u;
-    let mut last = 0;
+    let mut last = open.iter().position(|&o| o).unwrap_or_default();
     for (j, p) in probs.iter().enumerate() {
         let p = p.to_f64();
         if p > 0.0 {

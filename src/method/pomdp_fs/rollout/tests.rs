@@ -155,9 +155,11 @@ fn the_joint_loss_adds_up() {
 
 #[test]
 fn draws_respect_zero_probabilities() {
-    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], 0.0), 1);
-    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], 0.5), 3);
-    assert_eq!(draw(&[0.0f32, 0.5, 0.0, 0.4999, 0.0], 0.99999), 3);
+    let open = [false, true, false, true, true];
+    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], &open[..4], 0.0), 1);
+    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], &open[..4], 0.5), 3);
+    assert_eq!(draw(&[0.0f32, 0.5, 0.0, 0.4999, 0.0], &open, 0.99999), 3);
+    assert_eq!(draw(&[f64::NAN; 5], &open, 0.7), 1, "the first open one");
     let mean = (0..10_000).map(|i| uniform(7, i, 3)).sum::<f64>() / 10_000.0;
     assert!((mean - 0.5).abs() < 0.01);
 }
