@@ -7,6 +7,7 @@ mod audit;
 mod context;
 mod data;
 pub(crate) mod input;
+mod stats;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ pub struct Global {
 #[derive(Subcommand)]
 enum Command {
     Audit(audit::Audit),
+    Stats(stats::Stats),
     Data(Box<data::Data>),
 }
 
@@ -68,6 +70,7 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
         None => {
             print!("{}", Cli::command().render_help());

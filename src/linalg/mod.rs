@@ -1,5 +1,6 @@
 //! Dense row-major matrices, products and nearest neighbours.
 
+pub mod cholesky;
 pub mod gemm;
 mod mat;
 pub mod nearest;

@@ -1,0 +1,286 @@
+//! Dual coordinate descent with shrinking (Hsieh et al., ICML 2008, algorithm 3), eight labels in
+//! step.
+//!
+//! min over 0 ≤ α ≤ U of ½ αᵀ(Q + D)α − Σα,  Q_ij = s_i s_j x_iᵀx_j; hinge: D = 0, U = cost;
+//! squared hinge: D = 1/(2·cost), U = ∞. One coordinate has gradient G = s·wᵀx − 1 + Dα and optimum
+//! clamp(α − G/(‖x‖² + D), 0, U).
+//!
+//! Every label runs LIBLINEAR's algorithm with its own bounds and shrinking; the labels of a table
+//! only share the order of the instances, so that a row is read once for all of them and the
+//! arithmetic fills the vector unit. A label leaves when its duality gap is small, and the next one
+//! takes its seat; the violations of a pass only decide when shrunk terms are looked at again.
+
+use rayon::prelude::*;
+
+use super::lanes::{Bounds, LANES, Lanes, Term, gather, spread};
+use super::rows::Rows;
+use super::{Costs, Loss, Solution, Stop};
+use crate::linalg::Mat;
+use crate::num::vectorize;
+use crate::rng::{Rng, Streams};
+
+/// Labels that take turns at one table: fixed, so that results do not depend on the threads.
+const LABELS_PER_TABLE: usize = 2 * LANES;
+/// Largest violation at which a label's shrunk terms are looked at again, at first …
+const FIRST_TOLERANCE: f64 = 0.1;
+/// … and how it falls each time all of its terms pass.
+const TIGHTEN: f64 = 0.25;
+/// Passes between two looks at the duality gaps, which cost about half a pass.
+const MEASURE_EVERY: usize = 5;
+
+/// Solves the given labels; the others keep weights 0.
+pub(super) fn solve(
+    rows: &Rows,
+    costs: &Costs,
+    labels: &[usize],
+    loss: Loss,
+    stop: Stop,
+    streams: &Streams,
+) -> Solution {
+    let tables: Vec<&[usize]> = labels.chunks(LABELS_PER_TABLE).collect();
+    let solved: Vec<Vec<Found>> = tables
+        .into_par_iter()
+        .map(|labels| {
+            let rng = streams.stream(&format!("dual/{}", labels[0]));
+            Table::new(rows, costs, labels, loss, stop).run(rng)
+        })
+        .collect();
+    let mut all = Solution::zeros(costs.labels(), rows.width());
+    for found in solved.into_iter().flatten() {
+        let j = found.label;
+        all.weights.row_mut(j).copy_from_slice(&found.weights);
+        (all.gap[j], all.objective[j]) = (found.gap, found.objective);
+        all.passes[j] = found.passes;
+    }
+    all
+}
+
+/// A label's result.
+struct Found {
+    label: usize,
+    weights: Vec<f64>,
+    gap: f64,
+    objective: f64,
+    passes: usize,
+}
+
+/// A label being solved.
+#[derive(Clone, Copy)]
+struct Seat {
+    label: usize,
+    tolerance: f64,
+    passes: usize,
+}
+
+struct Table<'a> {
+    rows: &'a Rows,
+    costs: &'a Costs,
+    loss: Loss,
+    stop: Stop,
+    norms: Vec<f64>,
+    waiting: std::slice::Iter<'a, usize>,
+    seats: [Option<Seat>; LANES],
+    /// One term an instance for hard labels, two otherwise: `per_row · i ..`.
+    terms: Vec<Term>,
+    per_row: usize,
+    w: Vec<Lanes>,
+    bounds: Bounds,
+}
+
+impl<'a> Table<'a> {
+    fn new(rows: &'a Rows, costs: &'a Costs, labels: &'a [usize], loss: Loss, stop: Stop) -> Self {
+        let hard = labels.iter().all(|&j| costs.is_hard(j));
+        let per_row = if hard { 1 } else { 2 };
+        let mut table = Table {
+            rows,
+            costs,
+            loss,
+            stop,
+            norms: rows.squared_norms(),
+            waiting: labels.iter(),
+            seats: [None; LANES],
+            terms: vec![Term::default(); per_row * rows.n()],
+            per_row,
+            w: vec![[0.0; LANES]; rows.width()],
+            bounds: Bounds::open(),
+        };
+        (0..LANES).for_each(|l| table.fill(l));
+        table
+    }
+
+    /// Seats the next waiting label in lane l, or leaves the lane empty.
+    fn fill(&mut self, l: usize) {
+        self.w.iter_mut().for_each(|w| w[l] = 0.0);
+        self.bounds.turn(l, true);
+        self.seats[l] =
+            self.waiting.next().map(|&label| Seat { label, tolerance: FIRST_TOLERANCE, passes: 0 });
+        let Some(Seat { label: j, .. }) = self.seats[l] else {
+            self.terms.iter_mut().for_each(|t| t.active[l] = 0.0);
+            return;
+        };
+        for i in 0..self.rows.n() {
+            let (p, q) = (self.costs.positive[(j, i)], self.costs.negative[(j, i)]);
+            let terms = &mut self.terms[self.per_row * i..][..self.per_row];
+            match terms {
+                [both] if p > 0.0 => both.seat(l, 1.0, p, self.norms[i], self.loss),
+                [both] => both.seat(l, -1.0, q, self.norms[i], self.loss),
+                [positive, negative, ..] => {
+                    positive.seat(l, 1.0, p, self.norms[i], self.loss);
+                    negative.seat(l, -1.0, q, self.norms[i], self.loss);
+                }
+                [] => {}
+            }
+        }
+    }
+
+    fn run(mut self, mut rng: Rng) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut order: Vec<usize> = (0..self.rows.n()).collect();
+        for pass in 1.. {
+            rng.shuffle(&mut order);
+            self.pass(&mut order);
+            let mut all_again = self.judge();
+            if pass % MEASURE_EVERY == 0 {
+                all_again |= self.release(&mut found);
+            }
+            if self.seats.iter().all(Option::is_none) {
+                break;
+            }
+            if all_again {
+                order = (0..self.rows.n()).collect();
+            }
+        }
+        found
+    }
+
+    /// Visits the instances in order and drops those that no label looks at any more.
+    fn pass(&mut self, order: &mut Vec<usize>) {
+        let kept = vectorize(
+            #[inline(always)]
+            || {
+                let mut kept = 0;
+                for k in 0..order.len() {
+                    let i = order[k];
+                    if self.visit(i) {
+                        order[kept] = i;
+                        kept += 1;
+                    }
+                }
+                kept
+            },
+        );
+        order.truncate(kept);
+    }
+
+    /// Moves the coordinates of instance i; false when no label looks at it any more.
+    #[inline(always)]
+    fn visit(&mut self, i: usize) -> bool {
+        let mut margin = self.margin(i);
+        let mut step = [0.0; LANES];
+        let (mut moved, mut seen) = (false, false);
+        for k in 0..self.per_row {
+            let term = &mut self.terms[i * self.per_row + k];
+            let delta = term.update(&margin, &mut self.bounds);
+            for l in 0..LANES {
+                step[l] += delta[l];
+                moved |= delta[l] != 0.0;
+                seen |= term.active[l] != 0.0;
+            }
+            if k + 1 < self.per_row {
+                term.shift(&mut margin, &delta);
+            }
+        }
+        if moved {
+            match self.rows {
+                Rows::Dense(x) => spread(&mut self.w, x.row(i).iter().copied().enumerate(), &step),
+                Rows::Sparse(s) => spread(&mut self.w, s.entries(i), &step),
+            }
+        }
+        seen
+    }
+
+    /// wᵀx of instance i for each label.
+    #[inline(always)]
+    fn margin(&self, i: usize) -> Lanes {
+        match self.rows {
+            Rows::Dense(x) => gather(&self.w, x.row(i).iter().copied().enumerate()),
+            Rows::Sparse(s) => gather(&self.w, s.entries(i)),
+        }
+    }
+
+    /// LIBLINEAR's test after a pass: a label whose violations are small on the terms that are left
+    /// looks at all of them again; if it did already, the violations have to fall. True if any.
+    fn judge(&mut self) -> bool {
+        let mut any = false;
+        for (l, seat) in self.seats.iter_mut().enumerate() {
+            let Some(seat) = seat else { continue };
+            seat.passes += 1;
+            let (high, low) = (self.bounds.largest[l], self.bounds.smallest[l]);
+            let small = high - low <= seat.tolerance
+                && high.abs() <= seat.tolerance
+                && low.abs() <= seat.tolerance;
+            // When everything is shrunk, the infinities of the start are still there.
+            let again = small || high < low;
+            self.bounds.turn(l, again);
+            if again {
+                if self.terms.iter().all(|t| t.active[l] > 0.0) {
+                    seat.tolerance *= TIGHTEN;
+                }
+                self.terms.iter_mut().for_each(|t| t.active[l] = 1.0);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Labels with a small duality gap, or out of passes, leave and others take their seats. True if
+    /// any did.
+    fn release(&mut self, found: &mut Vec<Found>) -> bool {
+        let margins = self.margins();
+        let mut any = false;
+        for l in 0..LANES {
+            let Some(seat) = self.seats[l] else { continue };
+            let weights: Vec<f64> = self.w.iter().map(|w| w[l]).collect();
+            let objective = self.costs.objective(seat.label, &weights, margins.row(l), self.loss);
+            let gap = objective - self.dual_objective(l, &weights);
+            if gap <= self.stop.gap * objective || seat.passes >= self.stop.max_passes {
+                found.push(Found {
+                    label: seat.label,
+                    weights,
+                    gap,
+                    objective,
+                    passes: seat.passes,
+                });
+                self.fill(l);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn margins(&self) -> Mat<f64> {
+        let mut margins = Mat::zeros(LANES, self.rows.n());
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in 0..self.rows.n() {
+                    let row = self.margin(i);
+                    for l in 0..LANES {
+                        margins[(l, i)] = row[l];
+                    }
+                }
+            },
+        );
+        margins
+    }
+
+    /// Σα − ½αᵀ(Q + D)α, and ½αᵀQα = ½‖w‖².
+    fn dual_objective(&self, l: usize, weights: &[f64]) -> f64 {
+        let square: f64 = weights.iter().map(|v| v * v).sum();
+        let terms = self.terms.iter().map(|t| {
+            let a = t.alpha[l];
+            a - 0.5 * t.diagonal[l] * a * a
+        });
+        terms.sum::<f64>() - 0.5 * square
+    }
+}

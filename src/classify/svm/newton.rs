@@ -1,0 +1,272 @@
+//! Newton's method in the primal for n ≫ d, all labels in step: they share X.
+//!
+//! The smooth problem of a label (see [`super::penalty`]) has gradient g = w − Xᵀf and Hessian
+//! I + σ·XᵀDX. Products with X serve all labels at once; XᵀDX is kept and changed only by the rows
+//! whose curvature D_i changed, which after the first steps are few; the first step is the same for
+//! all labels. An exact line search makes every step a descent, and since the pieces are quadratic
+//! the iteration ends after finitely many of them (Keerthi & DeCoste, JMLR 6, 2005).
+//!
+//! The squared hinge is one such problem, with duality gap ½‖g‖². The plain hinge is a sequence of
+//! them: the augmented Lagrangian's multipliers are moved and σ raised until the gap is closed.
+
+use rayon::prelude::*;
+
+use super::penalty::Penalty;
+use super::{Costs, Loss, Solution, Stop};
+use crate::linalg::cholesky::{cholesky, solve as solve_factored};
+use crate::linalg::{Acc, Mat, gemm, gemm_parallel};
+use crate::num::dot;
+
+/// Newton steps of one smooth problem are counted against this.
+const MAX_STEPS: usize = 500;
+/// σ grows by this factor with each move of the multipliers.
+const GROWTH: f64 = 4.0;
+/// Columns of XᵀDX computed together; blocks above the diagonal are skipped.
+const COLUMNS: usize = 64;
+/// Rows gathered at a time.
+const GATHER: usize = 512;
+
+/// One label on its way to the optimum.
+struct Track {
+    label: usize,
+    penalty: Penalty,
+    w: Vec<f64>,
+    margins: Vec<f64>,
+    force: Vec<f64>,
+    curvature: Vec<f64>,
+    /// XᵀDX (lower triangle) and the D it belongs to.
+    gram: Mat<f64>,
+    gram_curvature: Vec<f64>,
+    direction: Vec<f64>,
+    gap: f64,
+    objective: f64,
+    steps: usize,
+    done: bool,
+}
+
+/// Solves the given labels; the others keep weights 0.
+pub(super) fn solve(
+    x: &Mat<f64>,
+    costs: &Costs,
+    labels: &[usize],
+    loss: Loss,
+    stop: Stop,
+) -> Solution {
+    let mut tracks: Vec<Track> =
+        labels.par_iter().map(|&j| Track::new(x, costs, j, loss)).collect();
+    let base = Base::new(x, &tracks);
+    for _ in 0..MAX_STEPS {
+        let mut live: Vec<&mut Track> = tracks.iter_mut().filter(|t| !t.done).collect();
+        if live.is_empty() {
+            break;
+        }
+        let pulls = pulls(x, &live);
+        live.par_iter_mut().enumerate().for_each(|(k, track)| {
+            let gradient: Vec<f64> = track.w.iter().zip(pulls.row(k)).map(|(w, f)| w - f).collect();
+            track.aim(x, costs, loss, stop, gradient, base.as_ref());
+        });
+        let along = {
+            let rows: Vec<f64> = live.iter().flat_map(|t| t.direction.clone()).collect();
+            let directions = Mat::from_vec(live.len(), x.cols(), rows);
+            let mut product = Mat::zeros(x.rows(), live.len());
+            gemm_parallel(Acc::Set, product.view_mut(), x.view(), directions.view().t());
+            product.transposed()
+        };
+        live.par_iter_mut().enumerate().for_each(|(k, track)| track.step(along.row(k)));
+    }
+    collect(tracks, costs, x.cols())
+}
+
+/// fᵀX for each live label.
+fn pulls(x: &Mat<f64>, live: &[&mut Track]) -> Mat<f64> {
+    let forces: Vec<f64> = live.iter().flat_map(|t| t.force.iter().copied()).collect();
+    let forces = Mat::from_vec(live.len(), x.rows(), forces);
+    let mut pulls = Mat::zeros(live.len(), x.cols());
+    gemm(Acc::Set, pulls.view_mut(), forces.view(), x.view());
+    pulls
+}
+
+/// Gram matrix and factor at w = 0, which most labels share.
+struct Base {
+    curvature: Vec<f64>,
+    sigma: f64,
+    gram: Mat<f64>,
+    factor: Mat<f64>,
+}
+
+impl Base {
+    fn new(x: &Mat<f64>, tracks: &[Track]) -> Option<Self> {
+        let first = tracks.first()?;
+        let mut gram = Mat::zeros(x.cols(), x.cols());
+        add_rows(&mut gram, x, &changes(&[], &first.curvature));
+        let factor = factorise(&gram, first.penalty.sigma)?;
+        Some(Base { curvature: first.curvature.clone(), sigma: first.penalty.sigma, gram, factor })
+    }
+}
+
+impl Track {
+    fn new(x: &Mat<f64>, costs: &Costs, label: usize, loss: Loss) -> Self {
+        let (n, d) = (x.rows(), x.cols());
+        let penalty = Penalty::new(costs, label, loss);
+        let margins = vec![0.0; n];
+        let (mut force, mut curvature) = (vec![0.0; n], vec![0.0; n]);
+        penalty.forces(&margins, &mut force, &mut curvature);
+        Track {
+            label,
+            penalty,
+            w: vec![0.0; d],
+            margins,
+            force,
+            curvature,
+            gram: Mat::default(),
+            gram_curvature: Vec::new(),
+            direction: vec![0.0; d],
+            gap: f64::INFINITY,
+            objective: f64::INFINITY,
+            steps: 0,
+            done: false,
+        }
+    }
+
+    /// Checks for the end and finds the next direction.
+    fn aim(
+        &mut self,
+        x: &Mat<f64>,
+        costs: &Costs,
+        loss: Loss,
+        stop: Stop,
+        gradient: Vec<f64>,
+        base: Option<&Base>,
+    ) {
+        self.direction.fill(0.0);
+        self.objective = costs.objective(self.label, &self.w, &self.margins, loss);
+        let smooth_gap = 0.5 * dot(&gradient, &gradient);
+        match loss {
+            Loss::Squared => {
+                self.gap = smooth_gap;
+                self.done = self.gap <= stop.gap * self.objective;
+            }
+            // The smooth problem must be solved well before its multipliers mean something.
+            Loss::Hinge if smooth_gap <= 0.1 * stop.gap * self.objective => {
+                let forces = self.penalty.advance(&self.margins);
+                let pull: f64 = self.w.iter().zip(&gradient).map(|(w, g)| (w - g) * (w - g)).sum();
+                self.gap = self.objective - (forces - 0.5 * pull);
+                self.done = self.gap <= stop.gap * self.objective;
+                self.penalty.sigma *= GROWTH;
+                return;
+            }
+            Loss::Hinge => {}
+        }
+        self.done |= self.steps >= stop.max_passes;
+        if !self.done {
+            self.steps += 1;
+            self.direction = gradient;
+            self.newton(x, base);
+        }
+    }
+
+    /// Turns the gradient in `direction` into the Newton direction.
+    fn newton(&mut self, x: &Mat<f64>, base: Option<&Base>) {
+        let shared = base.filter(|b| {
+            self.gram_curvature.is_empty()
+                && b.curvature == self.curvature
+                && b.sigma == self.penalty.sigma
+        });
+        if let Some(base) = shared {
+            solve_factored(&base.factor, &mut self.direction);
+        } else {
+            self.update_gram(x, base);
+            // I + σXᵀDX is positive definite; should rounding deny it, the gradient is still a
+            // descent direction.
+            if let Some(factor) = factorise(&self.gram, self.penalty.sigma) {
+                solve_factored(&factor, &mut self.direction);
+            }
+        }
+        self.direction.iter_mut().for_each(|v| *v = -*v);
+    }
+
+    fn update_gram(&mut self, x: &Mat<f64>, base: Option<&Base>) {
+        if self.gram_curvature.is_empty() {
+            if let Some(base) = base {
+                self.gram = base.gram.clone();
+                self.gram_curvature = base.curvature.clone();
+            } else {
+                self.gram = Mat::zeros(x.cols(), x.cols());
+            }
+        }
+        let mut rows = changes(&self.gram_curvature, &self.curvature);
+        let present = self.curvature.iter().filter(|&&c| c != 0.0).count();
+        if rows.len() > present {
+            self.gram.fill(0.0);
+            rows = changes(&[], &self.curvature);
+        }
+        add_rows(&mut self.gram, x, &rows);
+        self.gram_curvature.clone_from(&self.curvature);
+    }
+
+    fn step(&mut self, along: &[f64]) {
+        if self.direction.iter().any(|&v| v != 0.0) {
+            let t = self.penalty.line_search(&self.margins, along, &self.w, &self.direction);
+            add_scaled(&mut self.w, t, &self.direction);
+            add_scaled(&mut self.margins, t, along);
+        }
+        self.penalty.forces(&self.margins, &mut self.force, &mut self.curvature);
+    }
+}
+
+fn add_scaled(y: &mut [f64], t: f64, x: &[f64]) {
+    for (a, &b) in y.iter_mut().zip(x) {
+        *a = t.mul_add(b, *a);
+    }
+}
+
+/// Rows whose weight differs, with the difference; an empty `old` stands for zeros.
+fn changes(old: &[f64], new: &[f64]) -> Vec<(usize, f64)> {
+    (0..new.len())
+        .map(|i| (i, new[i] - old.get(i).copied().unwrap_or(0.0)))
+        .filter(|(_, change)| *change != 0.0)
+        .collect()
+}
+
+/// gram += Σ c·x_i x_iᵀ over the given (i, c), lower triangle by blocks of columns.
+fn add_rows(gram: &mut Mat<f64>, x: &Mat<f64>, rows: &[(usize, f64)]) {
+    let d = x.cols();
+    for part in rows.chunks(GATHER) {
+        let plain: Vec<usize> = part.iter().map(|(i, _)| *i).collect();
+        let plain = x.select_rows(&plain);
+        let mut scaled = plain.clone();
+        for (k, (_, c)) in part.iter().enumerate() {
+            scaled.row_mut(k).iter_mut().for_each(|v| *v *= c);
+        }
+        for left in (0..d).step_by(COLUMNS) {
+            let right = d.min(left + COLUMNS);
+            let rows_below = plain.view().columns(left, d).t();
+            let columns = scaled.view().columns(left, right);
+            let target = &mut gram.as_mut_slice()[left * d..];
+            let target = crate::linalg::ViewMut::new(target, d - left, d).columns(left, right);
+            gemm(Acc::Add, target, rows_below, columns);
+        }
+    }
+}
+
+/// Cholesky factor of I + σ·gram.
+fn factorise(gram: &Mat<f64>, sigma: f64) -> Option<Mat<f64>> {
+    let mut factor = gram.clone();
+    for i in 0..factor.rows() {
+        factor.row_mut(i)[..=i].iter_mut().for_each(|v| *v *= sigma);
+        factor[(i, i)] += 1.0;
+    }
+    cholesky(&mut factor).then_some(factor)
+}
+
+fn collect(tracks: Vec<Track>, costs: &Costs, width: usize) -> Solution {
+    let mut solution = Solution::zeros(costs.labels(), width);
+    for track in tracks {
+        let j = track.label;
+        solution.weights.row_mut(j).copy_from_slice(&track.w);
+        solution.gap[j] = track.gap;
+        solution.objective[j] = track.objective;
+        solution.passes[j] = track.steps;
+    }
+    solution
+}

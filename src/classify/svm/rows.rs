@@ -1,0 +1,150 @@
+//! The instances of a linear model: dense or sparse rows with the bias as a last, constant column.
+
+use crate::linalg::{Acc, Mat, gemm_parallel};
+use crate::num::vectorize;
+
+/// Share of non-zero entries up to which rows are kept sparse.
+const SPARSE_BELOW: f64 = 0.2;
+
+/// n × d′ values, d′ = d + 1 with a bias and d without.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rows {
+    /// All values.
+    Dense(Mat<f64>),
+    /// Non-zero values only.
+    Sparse(Sparse),
+}
+
+/// Compressed rows: entries `starts[i]..starts[i + 1]` belong to row i.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sparse {
+    pub(super) starts: Vec<usize>,
+    pub(super) columns: Vec<u32>,
+    pub(super) values: Vec<f64>,
+    cols: usize,
+}
+
+impl Rows {
+    /// Appends the bias and picks the storage: sparse when at most a fifth of `x` is non-zero.
+    pub fn new(x: &Mat<f64>, bias: Option<f64>) -> Self {
+        let filled = x.as_slice().iter().filter(|&&v| v != 0.0).count();
+        if filled as f64 <= SPARSE_BELOW * x.as_slice().len() as f64 {
+            Rows::Sparse(Sparse::new(x, bias))
+        } else {
+            Rows::dense(x, bias)
+        }
+    }
+
+    /// Appends the bias and stores every value.
+    pub fn dense(x: &Mat<f64>, bias: Option<f64>) -> Self {
+        let d = x.cols();
+        let width = d + usize::from(bias.is_some());
+        let mut all = Mat::zeros(x.rows(), width);
+        for i in 0..x.rows() {
+            let row = all.row_mut(i);
+            row[..d].copy_from_slice(x.row(i));
+            row[d..].fill(bias.unwrap_or_default());
+        }
+        Rows::Dense(all)
+    }
+
+    /// Number of rows n.
+    pub fn n(&self) -> usize {
+        match self {
+            Rows::Dense(x) => x.rows(),
+            Rows::Sparse(s) => s.starts.len() - 1,
+        }
+    }
+
+    /// Number of columns d′.
+    pub fn width(&self) -> usize {
+        match self {
+            Rows::Dense(x) => x.cols(),
+            Rows::Sparse(s) => s.cols,
+        }
+    }
+
+    /// Margins X·Wᵀ, n × L, for weights W of shape L × d′.
+    pub fn margins(&self, weights: &Mat<f64>) -> Mat<f64> {
+        let mut out = Mat::zeros(self.n(), weights.rows());
+        match self {
+            Rows::Dense(x) => {
+                gemm_parallel(Acc::Set, out.view_mut(), x.view(), weights.view().t());
+            }
+            Rows::Sparse(s) => {
+                let by_column = weights.transposed();
+                vectorize(
+                    #[inline(always)]
+                    || {
+                        for i in 0..self.n() {
+                            let row = out.row_mut(i);
+                            for (c, v) in s.entries(i) {
+                                for (sum, &w) in row.iter_mut().zip(by_column.row(c)) {
+                                    *sum = v.mul_add(w, *sum);
+                                }
+                            }
+                        }
+                    },
+                );
+            }
+        }
+        out
+    }
+
+    /// Squared norm of each row.
+    pub fn squared_norms(&self) -> Vec<f64> {
+        let square = |v: f64| v * v;
+        match self {
+            Rows::Dense(x) => {
+                (0..x.rows()).map(|i| x.row(i).iter().map(|&v| square(v)).sum()).collect()
+            }
+            Rows::Sparse(s) => {
+                (0..self.n()).map(|i| s.entries(i).map(|(_, v)| square(v)).sum()).collect()
+            }
+        }
+    }
+}
+
+impl Sparse {
+    fn new(x: &Mat<f64>, bias: Option<f64>) -> Self {
+        let d = x.cols();
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..x.rows() {
+            let filled = x.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0);
+            for (c, &v) in filled.chain(bias.iter().map(|b| (d, b))) {
+                columns.push(c as u32);
+                values.push(v);
+            }
+            starts.push(columns.len());
+        }
+        Sparse { starts, columns, values, cols: d + usize::from(bias.is_some()) }
+    }
+
+    /// Column and value of the entries of row i.
+    #[inline(always)]
+    pub(super) fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let range = self.starts[i]..self.starts[i + 1];
+        let values = self.values[range.clone()].iter();
+        let columns = self.columns[range].iter();
+        columns.zip(values).map(|(&c, &v)| (c as usize, v))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_and_dense_rows_are_the_same_rows() {
+        let x = Mat::from_fn(7, 11, |i, j| f64::from(u8::from((3 * i + j) % 6 == 0)));
+        let sparse = Rows::new(&x, Some(2.0));
+        let dense = Rows::dense(&x, Some(2.0));
+        assert!(matches!(sparse, Rows::Sparse(_)));
+        assert_eq!((sparse.n(), sparse.width()), (7, 12));
+        assert_eq!((dense.n(), dense.width()), (7, 12));
+        let w = Mat::from_fn(3, 12, |i, j| (i as f64 - 1.0) * j as f64);
+        assert_eq!(sparse.margins(&w), dense.margins(&w));
+        assert_eq!(sparse.squared_norms(), dense.squared_norms());
+        assert_eq!(Rows::dense(&x, None).width(), 11);
+    }
+}

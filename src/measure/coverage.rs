@@ -1,0 +1,91 @@
+//! Coverage: how far down the ranking one has to go to meet every relevant label.
+//!
+//! depth = the largest rank of a relevant label (1 = best), 0 for an instance without labels. The
+//! packages agree neither on ties nor on what they report; [`CoverageForm`] names the latter.
+
+use super::order::{Ties, relevant};
+use super::{Case, Convention, mean};
+
+/// What is made of the depths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoverageForm {
+    /// The convention's own: mean depth (scikit-learn), mean depth − 1 (MULAN, MATLAB), per instance
+    /// (reference).
+    Native,
+    /// Mean depth.
+    Raw,
+    /// Mean depth / L.
+    OverLabels,
+    /// (Mean depth − 1) / L.
+    MinusOneOverLabels,
+    /// Mean of (depth − |P|)/(L − |P|): 0 is perfect, 1 the worst possible. Instances without labels
+    /// are skipped, those with all labels count 0.
+    PerInstance,
+}
+
+impl CoverageForm {
+    /// All of them, in the order of the tables.
+    pub const ALL: [CoverageForm; 5] = [
+        CoverageForm::Native,
+        CoverageForm::Raw,
+        CoverageForm::OverLabels,
+        CoverageForm::MinusOneOverLabels,
+        CoverageForm::PerInstance,
+    ];
+
+    /// Name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            CoverageForm::Native => "native",
+            CoverageForm::Raw => "raw",
+            CoverageForm::OverLabels => "over-labels",
+            CoverageForm::MinusOneOverLabels => "minus-one-over-labels",
+            CoverageForm::PerInstance => "per-instance",
+        }
+    }
+}
+
+/// Mean coverage in the given form; NaN when every instance is skipped. O(L) per instance.
+pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> f64 {
+    let ties = convention.ties();
+    let depths = || case.rows().map(|(truth, scores)| depth(truth, scores, ties));
+    let raw = || mean(depths().map(|d| Some(d as f64)));
+    let labels = case.labels() as f64;
+    match (form, convention) {
+        (CoverageForm::Raw, _) | (CoverageForm::Native, Convention::ScikitLearn) => raw(),
+        (CoverageForm::OverLabels, _) => raw() / labels,
+        (CoverageForm::MinusOneOverLabels, _) => (raw() - 1.0) / labels,
+        // MULAN counts an instance without labels as 0, MATLAB's shift makes it −1.
+        (CoverageForm::Native, Convention::Mulan) => {
+            mean(depths().map(|d| Some(d.saturating_sub(1) as f64)))
+        }
+        (CoverageForm::Native, Convention::Matlab) => raw() - 1.0,
+        (CoverageForm::PerInstance, _) | (CoverageForm::Native, Convention::Reference) => {
+            mean(case.rows().map(|(truth, scores)| normalised(truth, scores, ties)))
+        }
+    }
+}
+
+fn normalised(truth: &[bool], scores: &[f64], ties: Ties) -> Option<f64> {
+    let positive = relevant(truth);
+    let negative = truth.len() - positive;
+    match (positive, negative) {
+        (0, _) => None,
+        (_, 0) => Some(0.0),
+        _ => Some((depth(truth, scores, ties) - positive) as f64 / negative as f64),
+    }
+}
+
+/// Rank of the last relevant label; 0 without one.
+fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
+    let mut last = None;
+    for (j, (&y, &f)) in truth.iter().zip(scores).enumerate() {
+        if y && last.is_none_or(|worst| ties.precedes(worst, (f, j))) {
+            last = Some((f, j));
+        }
+    }
+    let Some(last) = last else { return 0 };
+    let before = scores.iter().enumerate().filter(|&(j, &f)| ties.precedes((f, j), last)).count();
+    // Under `Worst` the label itself is among those that precede it.
+    before + usize::from(ties != Ties::Worst)
+}

@@ -1,0 +1,72 @@
+//! All metrics of one case at once, in a fixed order.
+
+use super::{Case, Convention, CoverageForm};
+
+/// A metric: its key in results, its name in tables, and which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Key in JSON and CSV.
+    pub key: &'static str,
+    /// Name in tables.
+    pub name: &'static str,
+    /// True when a larger value is better.
+    pub higher_is_better: bool,
+}
+
+const fn metric(key: &'static str, name: &'static str, higher_is_better: bool) -> Metric {
+    Metric { key, name, higher_is_better }
+}
+
+/// The metrics, in the order of [`Summary::values`].
+pub const METRICS: [Metric; 9] = [
+    metric("ranking_loss", "RL", false),
+    metric("micro_f1", "Micro-F1", true),
+    metric("hamming_loss", "HL", false),
+    metric("coverage_error", "CE", false),
+    metric("average_precision", "AP", true),
+    metric("one_error", "One-error", false),
+    metric("macro_f1", "Macro-F1", true),
+    metric("example_f1", "Example-F1", true),
+    metric("subset_accuracy", "Subset acc.", true),
+];
+
+impl Metric {
+    /// Finds a metric by key or by table name, in any case.
+    pub fn find(name: &str) -> Option<Metric> {
+        METRICS
+            .into_iter()
+            .find(|m| m.key.eq_ignore_ascii_case(name) || m.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The value of each metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// In the order of [`METRICS`]; NaN where a convention drops every instance.
+    pub values: [f64; METRICS.len()],
+}
+
+impl Summary {
+    /// Measures everything.
+    pub fn of(case: &Case<'_>, convention: Convention, form: CoverageForm) -> Self {
+        Summary {
+            values: [
+                super::ranking_loss(case, convention),
+                super::micro_f1(case, convention),
+                super::hamming_loss(case),
+                super::coverage(case, convention, form),
+                super::average_precision(case, convention),
+                super::one_error(case, convention),
+                super::macro_f1(case, convention),
+                super::example_f1(case, convention),
+                super::subset_accuracy(case),
+            ],
+        }
+    }
+
+    /// The value with this key.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        let at = METRICS.iter().position(|m| m.key == key)?;
+        Some(self.values[at])
+    }
+}

@@ -1,0 +1,51 @@
+//! `Rows`: one row model; today it is shown on a terminal.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// A table as text: a header and rows of the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Rows {
+    /// Starts with the names of the columns.
+    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Rows { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn push<S: Into<String>>(&mut self, row: impl IntoIterator<Item = S>) {
+        self.rows.push(row.into_iter().map(Into::into).collect());
+    }
+}
+
+/// Aligned columns; the first to the left, numbers to the right.
+impl std::fmt::Display for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .set_header(self.header.clone())
+            .add_rows(self.rows.clone());
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        f.write_str(&table.trim_fmt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut rows = Rows::new(["method", "RL"]);
+        rows.push(["a", "0.5"]);
+        rows.push(["longer", "0.25"]);
+        assert_eq!(rows.to_string(), " method    RL\n a        0.5\n longer  0.25");
+    }
+}
