@@ -25,7 +25,7 @@ struct Values {
 #[test]
 fn small_files_have_the_values_that_other_tools_read() {
     let files: BTreeMap<String, Values> = fixture("small.json");
-    assert_eq!(files.len(), 8);
+    assert_eq!(files.len(), 9);
     for (file, expected) in files {
         let set = load(golden(&file), &ReadOptions::default()).unwrap();
         let rows: Vec<Vec<f64>> = set.x.rows_iter().map(<[f64]>::to_vec).collect();
