@@ -6,6 +6,8 @@
 mod audit;
 mod context;
 mod data;
+mod evaluate;
+mod evaluate_report;
 pub(crate) mod input;
 mod stats;
 
@@ -50,6 +52,7 @@ enum Command {
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
+    Evaluate(Box<evaluate::Evaluate>),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -70,6 +73,7 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
         None => {
