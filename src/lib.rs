@@ -43,6 +43,7 @@ pub mod classify;
 pub mod cli;
 pub mod data;
 pub mod error;
+pub mod experiment;
 pub mod graph;
 pub mod io;
 pub mod linalg;

@@ -4,10 +4,12 @@
 mod fixture;
 pub mod mlknn;
 pub mod platt;
+pub mod prior;
 pub mod rbf_svm;
 pub mod svm;
+pub mod tune;
 
-use crate::data::Labels;
+use crate::data::{Folds, Labels, Splitter};
 use crate::linalg::Mat;
 use crate::measure::Scores;
 use crate::rng::Streams;
@@ -104,23 +106,17 @@ impl OwnedTargets {
     }
 }
 
-/// Training and test rows of at most `k` parts of a shuffle of n instances; a single instance is
-/// trained on and tested.
-pub(crate) fn inner_folds(n: usize, k: usize, streams: &Streams) -> Vec<(Vec<usize>, Vec<usize>)> {
+/// Training and test rows of at most `k` folds; a single instance is trained on and tested.
+pub(crate) fn inner_folds(
+    n: usize,
+    k: usize,
+    streams: &Streams,
+) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
     if n < 2 {
-        return vec![((0..n).collect(), (0..n).collect())];
+        return Ok(vec![((0..n).collect(), (0..n).collect())]);
     }
-    let k = k.min(n);
-    let order = streams.stream("inner").permutation(n);
-    (0..k)
-        .map(|fold| {
-            let part = |keep: bool| {
-                let rows = (0..n).filter(|p| (p % k == fold) == keep);
-                rows.map(|p| order[p]).collect()
-            };
-            (part(false), part(true))
-        })
-        .collect()
+    let folds = Folds::new(&Labels::none(n, 0), k.min(n), Splitter::KFold, streams)?;
+    Ok((0..folds.k()).map(|f| (folds.train(f), folds.test(f))).collect())
 }
 
 /// Scores and hard predictions for the labels of some instances.
@@ -155,6 +151,10 @@ pub trait Classifier: Send + Sync {
 pub trait Model: Send + Sync {
     /// Scores and labels of new instances.
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction>;
+    /// The price of an error that was chosen, if one was.
+    fn chosen_c(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Refuses features whose number differs from that of the training data.

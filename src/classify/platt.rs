@@ -108,7 +108,7 @@ impl<C: Classifier> Classifier for Platt<C> {
         let model = self.inner.fit(x, targets, streams)?;
         let (n, labels) = (targets.rows(), targets.cols());
         let mut decisions = Mat::zeros(n, labels);
-        for (fold, (train, test)) in super::inner_folds(n, FOLDS, streams).iter().enumerate() {
+        for (fold, (train, test)) in super::inner_folds(n, FOLDS, streams)?.iter().enumerate() {
             let part = super::OwnedTargets::select(targets, train);
             let streams = streams.child(&format!("platt/{fold}"));
             let inner = self.inner.fit(&x.select_rows(train), part.borrow(), &streams)?;
@@ -142,6 +142,10 @@ impl Model for Calibrated {
             self.sigmoids[j].probability(values[(i, j)])
         });
         Ok(Prediction::at_threshold(scores, 0.5, true))
+    }
+
+    fn chosen_c(&self) -> Option<f64> {
+        self.model.chosen_c()
     }
 }
 

@@ -6,6 +6,8 @@
 mod audit;
 mod context;
 mod data;
+mod evaluate;
+mod evaluate_report;
 pub(crate) mod input;
 mod progress;
 mod select;
@@ -53,6 +55,7 @@ enum Command {
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
+    Evaluate(Box<evaluate::Evaluate>),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -74,6 +77,7 @@ fn run(cli: Cli) -> Result<bool> {
     match cli.command {
         Some(Command::Select(select)) => select.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
         None => select::Select::plain().run(&context),

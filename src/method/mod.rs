@@ -1,12 +1,13 @@
 //! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
 //! labels. One trait, one file a method.
 
+mod controls;
 pub mod pomdp_fs;
 
-use crate::Result;
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::rng::Streams;
+use crate::{Error, Result};
 
 /// What a method may see: scaled features and candidate labels, never the truth.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,30 @@ pub trait Method: Send + Sync {
     fn name(&self) -> &str;
     /// Learns from candidate labels.
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted>;
+    /// How many of the d features are used at this budget.
+    fn selected(&self, budget: usize, d: usize) -> usize {
+        budget.min(d)
+    }
+    /// How many fits evaluation averages; more than one for a method that is chance itself.
+    fn repetitions(&self) -> usize {
+        1
+    }
+}
+
+/// Names that [`by_name`] knows, in the order of tables.
+pub const NAMES: [&str; 3] = ["random", "all", "zeros"];
+
+/// The method with this name, with its default settings.
+pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
+    match name {
+        "random" => Ok(Box::new(controls::Random)),
+        "all" => Ok(Box::new(controls::All)),
+        "zeros" => Ok(Box::new(controls::Zeros)),
+        _ => Err(Error::config(format!(
+            "found method '{name}', expected one of {}",
+            NAMES.join(", ")
+        ))),
+    }
 }
 
 /// Ranks features by score, descending, ties by lower index; a score that is not finite counts as 0.
