@@ -54,7 +54,8 @@ fn evaluate_has_the_contracts_keys_and_raw_folds() {
     let dir = tempfile::tempdir().unwrap();
     let file = small(dir.path());
     let arguments = ["evaluate", &file, "--labels", "3", "--folds", "3", "--repeats", "2"];
-    let all = json(&[&arguments[..], &["--all-conventions", "--budgets", "2,50%"]].concat());
+    let more = ["--methods", "random,all,zeros", "--all-conventions", "--budgets", "2,50%"];
+    let all = json(&[&arguments[..], &more[..]].concat());
     let top =
         ["dataset", "folds", "noise", "seed", "budget", "classifier", "train_labels", "convention"];
     for key in top {
@@ -99,6 +100,8 @@ fn same_seed_same_result_on_any_number_of_threads() {
                 "3",
                 "--folds",
                 "3",
+                "--methods",
+                "random,all,zeros",
                 "--classifier",
                 classifier,
                 "--threads",

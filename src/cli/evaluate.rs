@@ -30,7 +30,7 @@ pub struct Evaluate {
     #[arg(value_name = "DATA", default_value = "yeast")]
     data: String,
     /// Methods, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = method::NAMES)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = ["pomdp-fs", "random", "all", "zeros"])]
     methods: Vec<String>,
     /// Number of folds
     #[arg(long, value_name = "K", default_value_t = 5)]

@@ -4,6 +4,7 @@
 mod controls;
 pub mod pomdp_fs;
 
+use self::pomdp_fs::{Config, PomdpFs, Preset};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::rng::Streams;
@@ -81,11 +82,13 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 3] = ["random", "all", "zeros"];
+pub const NAMES: [&str; 5] = ["pomdp-fs", "pomdp-fs-paper", "random", "all", "zeros"];
 
 /// The method with this name, with its default settings.
 pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
     match name {
+        "pomdp-fs" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Observation)))),
+        "pomdp-fs-paper" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Paper)))),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),

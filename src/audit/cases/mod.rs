@@ -6,6 +6,7 @@
 //! the rest of the pre-activation by 1.6, and the neighbour graph is made once from X, which the
 //! losses do not differentiate.
 
+mod block;
 mod encoder;
 mod heads;
 mod layers;
@@ -22,6 +23,7 @@ use crate::rng::{Rng, Streams};
 /// Every case, small ones first.
 pub fn all() -> Vec<Case> {
     let mut cases = layers::cases();
+    cases.extend(block::cases());
     cases.extend(heads::cases());
     cases.extend(optimiser::cases());
     cases.extend(encoder::cases());

@@ -136,7 +136,8 @@ impl Config {
             Preset::Observation => Config {
                 preset,
                 rate_policy: 1e-3,
-                dropout: 0.3,
+                epochs1: 12,
+                dropout: 0.7,
                 decay: 1e-2,
                 entropy: 1.0,
                 rate_psi: 1e-2,
