@@ -182,7 +182,7 @@ pub fn write(
     super::write::write_json(path, &file)
 }
 
-/// Reads what [`write`] wrote and adds it to `truth`.
+/// Reads what [`write()`] wrote and adds it to `truth`.
 pub fn read(path: &Path, truth: &Labels) -> Result<Noise> {
     let file: NoiseFile = super::write::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));

@@ -167,7 +167,7 @@ pub fn write(path: &Path, folds: &Folds, made: Option<(Splitter, u64)>) -> Resul
     super::write::write_json(path, &file)
 }
 
-/// Reads what [`write`] wrote, or what another tool wrote in the same form.
+/// Reads what [`write()`] wrote, or what another tool wrote in the same form.
 pub fn read(path: &Path, n: usize) -> Result<Folds> {
     let file: FoldsFile = super::write::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));

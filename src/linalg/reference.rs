@@ -1,4 +1,4 @@
-//! The slow twin of [`super::gemm`]: three loops whose order of operations is the specification.
+//! The slow twin of [`super::gemm()`]: three loops whose order of operations is the specification.
 
 use super::gemm::Acc;
 use super::mat::{View, ViewMut};

@@ -2,7 +2,7 @@
 //!
 //! The forward pass computes value and slope together, because Φ and the density φ share their
 //! exponential in spirit and the backward pass is then one product:
-//! GELU′(x) = Φ(x) + x φ(x); ReLU′(x) = 1[x > 0] (0 at the kink, as in PyTorch).
+//! GELU′(x) = Φ(x) + x φ(x); ReLU′(x) = 1 for x > 0, else 0 (0 at the kink, as in PyTorch).
 
 use serde::{Deserialize, Serialize};
 
