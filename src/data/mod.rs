@@ -2,6 +2,7 @@
 
 pub mod catalog;
 mod checksum;
+mod choice;
 mod dataset;
 mod info;
 mod labels;

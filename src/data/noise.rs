@@ -11,12 +11,11 @@
 //! Call it on the labels of *training* instances only; the truth of the test instances stays as it is.
 
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::Labels;
-use super::read::options::choose;
+use super::choice::choice;
 use crate::rng::{Rng, Streams};
 use crate::{Error, Result};
 
@@ -32,26 +31,7 @@ pub enum Scheme {
     Global,
 }
 
-impl Scheme {
-    /// All schemes.
-    pub const ALL: [Scheme; 3] = [Scheme::Uniform, Scheme::PerInstance, Scheme::Global];
-
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheme::Uniform => "uniform",
-            Scheme::PerInstance => "per-instance",
-            Scheme::Global => "global",
-        }
-    }
-}
-
-impl FromStr for Scheme {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &Self::ALL, Self::name)
-    }
-}
+choice!(Scheme { Uniform => "uniform", PerInstance => "per-instance", Global => "global" });
 
 /// Candidate labels and how they came about.
 #[derive(Clone, Debug, PartialEq)]

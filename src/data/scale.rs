@@ -3,12 +3,9 @@
 //! Each column becomes (x − centre) / spread. A column that is constant in the training instances
 //! becomes 0 everywhere: it says nothing, and dividing by its spread would say too much.
 
-use std::str::FromStr;
-
-use super::read::options::choose;
+use super::choice::choice;
 use crate::linalg::Mat;
 use crate::num::Real;
-use crate::{Error, Result};
 
 /// How to scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,26 +18,7 @@ pub enum Scaling {
     None,
 }
 
-impl Scaling {
-    /// All ways to scale.
-    pub const ALL: [Scaling; 3] = [Scaling::ZScore, Scaling::MinMax, Scaling::None];
-
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scaling::ZScore => "z-score",
-            Scaling::MinMax => "min-max",
-            Scaling::None => "none",
-        }
-    }
-}
-
-impl FromStr for Scaling {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &Self::ALL, Self::name)
-    }
-}
+choice!(Scaling { ZScore => "z-score", MinMax => "min-max", None => "none" });
 
 /// A scaling that knows its columns.
 #[derive(Clone, Debug, PartialEq)]

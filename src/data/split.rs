@@ -2,12 +2,11 @@
 //! keeps the share of every label in every fold (Sechidis, Tsoumakas, Vlahavas, ECML PKDD 2011).
 
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::Labels;
-use super::read::options::choose;
+use super::choice::choice;
 use crate::rng::{Rng, Streams};
 use crate::{Error, Result};
 
@@ -21,25 +20,7 @@ pub enum Splitter {
     Stratified,
 }
 
-impl Splitter {
-    /// All ways.
-    pub const ALL: [Splitter; 2] = [Splitter::KFold, Splitter::Stratified];
-
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Splitter::KFold => "k-fold",
-            Splitter::Stratified => "stratified",
-        }
-    }
-}
-
-impl FromStr for Splitter {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &Self::ALL, Self::name)
-    }
-}
+choice!(Splitter { KFold => "k-fold", Stratified => "stratified" });
 
 /// A partition of the instances into test sets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::number::parse_index;
+use crate::data::choice::choice;
 use crate::{Error, Result};
 
 /// How to read a file. The default reads what describes itself and refuses to guess.
@@ -67,24 +68,7 @@ pub enum Format {
     Mat,
 }
 
-impl Format {
-    /// Name in `--format` and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Arff => "arff",
-            Format::Csv => "csv",
-            Format::Libsvm => "libsvm",
-            Format::Mat => "mat",
-        }
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &[Format::Arff, Format::Csv, Format::Libsvm, Format::Mat], |f| f.name())
-    }
-}
+choice!(Format { Arff => "arff", Csv => "csv", Libsvm => "libsvm", Mat => "mat" });
 
 /// What a single label block means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,21 +79,7 @@ pub enum Role {
     Candidates,
 }
 
-impl Role {
-    fn name(self) -> &'static str {
-        match self {
-            Role::Truth => "truth",
-            Role::Candidates => "candidates",
-        }
-    }
-}
-
-impl FromStr for Role {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &[Role::Truth, Role::Candidates], |r| r.name())
-    }
-}
+choice!(Role { Truth => "truth", Candidates => "candidates" });
 
 /// What to do with missing feature values. Missing labels are always refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,22 +92,7 @@ pub enum Impute {
     Zero,
 }
 
-impl Impute {
-    fn name(self) -> &'static str {
-        match self {
-            Impute::Refuse => "refuse",
-            Impute::Mean => "mean",
-            Impute::Zero => "zero",
-        }
-    }
-}
-
-impl FromStr for Impute {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &[Impute::Refuse, Impute::Mean, Impute::Zero], |i| i.name())
-    }
-}
+choice!(Impute { Refuse => "refuse", Mean => "mean", Zero => "zero" });
 
 /// Rows of a MATLAB file that comes split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,34 +105,7 @@ pub enum Part {
     Test,
 }
 
-impl Part {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Part::All => "all",
-            Part::Train => "train",
-            Part::Test => "test",
-        }
-    }
-}
-
-impl FromStr for Part {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        choose(text, &[Part::All, Part::Train, Part::Test], |p| p.name())
-    }
-}
-
-/// The one of `all` that is called `text`.
-pub(crate) fn choose<T: Copy>(
-    text: &str,
-    all: &[T],
-    name: impl Fn(T) -> &'static str,
-) -> Result<T> {
-    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
-        Error::config(format!("found '{text}', expected {}", names.join(", ")))
-    })
-}
+choice!(Part { All => "all", Train => "train", Test => "test" });
 
 /// Which columns are labels. On the command line: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
 /// `14` or `last:14`, `first:22`, `104-117` (columns from 1).
