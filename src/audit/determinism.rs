@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::graph::Graph;
 use crate::linalg::Mat;
 use crate::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Stage1, Stage2Weights, Trajectories,
+    DiscWeights, Network, NetworkConfig, Rollouts, Sampled, Stage1, Stage2Weights, Trajectories,
 };
 use crate::nn::{Adam, AdamConfig, Dropout, EncoderConfig, adam::clip};
 use crate::num::Real;
@@ -85,7 +85,7 @@ fn train(streams: &Streams) -> Result<Vec<String>> {
     for step in 0..STEPS {
         let steps = 5;
         let key = streams.key(&format!("actions/{step}"));
-        let (actions, losses) = rollouts.sample(&x, &z, &p, steps, 1.0, key);
+        let Sampled { actions, losses, .. } = rollouts.sample(&x, &z, &p, steps, 1.0, key);
         let trajectories = Trajectories {
             actions,
             reward: Mat::from_fn(ROWS, steps, |i, t| losses[(i, t)] - losses[(i, t + 1)]),

@@ -9,11 +9,13 @@ mod data;
 mod evaluate;
 mod evaluate_report;
 pub(crate) mod input;
+mod progress;
+mod select;
 mod stats;
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 pub use context::Context;
 
@@ -49,6 +51,7 @@ pub struct Global {
 
 #[derive(Subcommand)]
 enum Command {
+    Select(Box<select::Select>),
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
@@ -72,19 +75,19 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
+        Some(Command::Select(select)) => select.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
-        None => {
-            print!("{}", Cli::command().render_help());
-            Ok(true)
-        }
+        None => select::Select::plain().run(&context),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

@@ -89,6 +89,7 @@ impl Info {
         let cardinality = y.count() as f64 / n;
         let values = dataset.x.as_slice();
         let zeros = values.iter().filter(|v| **v == 0.0).count();
+        let (duplicate_rows, duplicate_feature_rows) = duplicates(&dataset.x, y);
         let both = dataset.truth.is_some() && dataset.candidates.is_some();
         let blocks =
             [(dataset.truth.is_some(), "truth"), (dataset.candidates.is_some(), "candidates")];
@@ -115,8 +116,8 @@ impl Info {
             value_min: values.iter().copied().fold(f64::INFINITY, f64::min),
             value_max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             zero_fraction: zeros as f64 / values.len().max(1) as f64,
-            duplicate_rows: duplicates(&dataset.x, Some(y)),
-            duplicate_feature_rows: duplicates(&dataset.x, None),
+            duplicate_rows,
+            duplicate_feature_rows,
             bytes_f32: 4 * values.len() as u64,
             format: dataset.source.format.clone(),
             sha256: dataset.source.sha256.clone(),
@@ -134,44 +135,53 @@ fn distinct(rows: impl Iterator<Item = Vec<bool>>) -> usize {
     rows.collect::<std::collections::HashSet<_>>().len()
 }
 
-/// Instances that equal an earlier one. Rows are compared in full; the hash only finds partners.
-fn duplicates(x: &Mat<f64>, labels: Option<&Labels>) -> usize {
-    let equal =
-        |a: usize, b: usize| x.row(a) == x.row(b) && labels.is_none_or(|y| y.row(a) == y.row(b));
+/// Instances that equal an earlier one: in features and labels, and in features alone. Rows are
+/// compared in full; the hash only finds partners.
+fn duplicates(x: &Mat<f64>, y: &Labels) -> (usize, usize) {
     let mut seen: HashMap<u64, Vec<usize>> = HashMap::with_capacity(x.rows());
-    let mut found = 0;
+    let (mut both, mut features) = (0, 0);
     for i in 0..x.rows() {
         // Adding zero makes −0 and 0 the same, as they compare.
         let key = x.row(i).iter().fold(0, |h, v| crate::rng::mix(h ^ (v + 0.0).to_bits()));
         let bucket = seen.entry(key).or_default();
-        if bucket.iter().any(|&j| equal(i, j)) {
-            found += 1;
+        let mut twins = bucket.iter().filter(|&&j| x.row(i) == x.row(j)).peekable();
+        features += usize::from(twins.peek().is_some());
+        if twins.any(|&j| y.row(i) == y.row(j)) {
+            both += 1;
         } else {
             bucket.push(i);
         }
     }
-    found
+    (both, features)
+}
+
+/// What a column's values have shown so far.
+#[derive(Clone, Default)]
+struct Column {
+    /// Up to three different values.
+    values: Vec<f64>,
+    fractions: bool,
 }
 
 fn kinds(x: &Mat<f64>) -> FeatureKinds {
-    let mut kinds = FeatureKinds::default();
-    for j in 0..x.cols() {
-        let column = (0..x.rows()).map(|i| x[(i, j)]);
-        let mut values: Vec<f64> = Vec::with_capacity(3);
-        let mut whole = true;
-        for v in column {
-            whole &= v.fract() == 0.0;
-            if values.len() < 3 && !values.contains(&v) {
-                values.push(v);
+    let mut columns = vec![Column::default(); x.cols()];
+    for row in x.rows_iter() {
+        for (column, v) in columns.iter_mut().zip(row) {
+            column.fractions |= v.fract() != 0.0;
+            if column.values.len() < 3 && !column.values.contains(v) {
+                column.values.push(*v);
             }
         }
-        let zero_one = values.iter().all(|&v| v == 0.0 || v == 1.0);
-        *(match values.len() {
+    }
+    let mut kinds = FeatureKinds::default();
+    for column in columns {
+        let zero_one = column.values.iter().all(|&v| v == 0.0 || v == 1.0);
+        *(match column.values.len() {
             0 | 1 => &mut kinds.constant,
             2 if zero_one => &mut kinds.binary,
             2 => &mut kinds.two_valued,
-            _ if whole => &mut kinds.integer,
-            _ => &mut kinds.real,
+            _ if column.fractions => &mut kinds.real,
+            _ => &mut kinds.integer,
         }) += 1;
     }
     kinds

@@ -56,6 +56,16 @@ impl Scaler {
         Scaler { columns }
     }
 
+    /// Centre and factor of each column: x becomes (x − centre) · factor.
+    pub fn columns(&self) -> &[(f64, f64)] {
+        &self.columns
+    }
+
+    /// A scaling with known columns, as [`Scaler::columns`] gives them.
+    pub fn from_columns(columns: Vec<(f64, f64)>) -> Self {
+        Scaler { columns }
+    }
+
     /// The given rows of `x`, scaled.
     pub fn apply<T: Real>(&self, x: &Mat<f64>, rows: &[usize]) -> Mat<T> {
         let mut data = Vec::with_capacity(rows.len() * x.cols());

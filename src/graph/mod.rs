@@ -13,7 +13,7 @@
 
 use crate::linalg::{Mat, nearest::nearest};
 use crate::nn::Fault;
-use crate::num::{Real, all_finite};
+use crate::num::{Real, all_finite, dot};
 use crate::{Error, Result};
 
 /// An undirected weighted graph over the rows of a batch.
@@ -25,13 +25,17 @@ pub struct Graph<T> {
 
 impl<T: Real> Graph<T> {
     /// The graph over the rows of `x`. With k ≥ B all other rows are neighbours; one row has none.
+    /// Refuses values that are not finite, or so large that a distance would not be.
     pub fn new(x: &Mat<T>, k: usize) -> Result<Self> {
-        if let Some(at) = x.as_slice().iter().position(|v| !v.is_finite()) {
-            let (row, column) = (at / x.cols(), at % x.cols());
-            return Err(Error::found(
-                format!("{} in row {row}, column {column} (from 0)", x.as_slice()[at]),
-                "finite features",
-            ));
+        x.check_finite("features")?;
+        // ‖a − b‖² is at most four times the larger ‖·‖².
+        let norm = x.rows_iter().map(|r| dot(r, r)).fold(T::ZERO, T::maximum);
+        if !(T::from_f64(4.0) * norm).is_finite() {
+            return Err(Error::numeric(format!(
+                "the features are too large: distances between rows overflow {}",
+                T::NAME
+            ))
+            .hint("scale the features"));
         }
         let neighbours = nearest(x, x, k, true);
         let found = neighbours.iter().map(Vec::len).sum::<usize>();
@@ -135,6 +139,12 @@ mod tests {
         bad[(2, 0)] = f64::NAN;
         let e = Graph::new(&bad, 1).unwrap_err();
         assert_eq!(e.message(), "found NaN in row 2, column 0 (from 0), expected finite features");
+        let huge = Mat::<f32>::from_fn(3, 2, |i, _| 1e19 * i as f32);
+        let e = Graph::new(&huge, 1).unwrap_err();
+        let want = "the features are too large: distances between rows overflow f32";
+        assert_eq!(e.message(), want);
+        let large = Mat::<f32>::from_fn(3, 2, |i, _| 1e18 * i as f32);
+        assert!(Graph::new(&large, 1).unwrap().edges().iter().all(|e| e.2 > 0.0 && e.2 < 1.0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `Mat`: a row-major matrix that owns its values; `View` and `ViewMut`: windows with strides.
 
-use crate::num::Real;
+use crate::num::{Real, all_finite};
+use crate::{Error, Result};
 
 /// A dense matrix, row after row. Rows can be added or dropped without losing the allocation, so a
 /// workspace sized once serves every smaller batch.
@@ -66,6 +67,18 @@ impl<T: Real> Mat<T> {
     /// Overwrites every entry.
     pub fn fill(&mut self, value: T) {
         self.data.fill(value);
+    }
+
+    /// Fails with the place of the first value that is infinite or NaN; `what` are these values
+    /// ("features").
+    pub fn check_finite(&self, what: &str) -> Result<()> {
+        if all_finite(&self.data) {
+            return Ok(());
+        }
+        let at = self.data.iter().position(|v| !v.is_finite()).unwrap_or_default();
+        let (row, column) = (at / self.cols, at % self.cols);
+        let found = format!("{} in row {row}, column {column} (from 0)", self.data[at]);
+        Err(Error::found(found, format!("finite {what}")))
     }
 
     /// Number of rows.
@@ -172,9 +185,9 @@ impl<'a, T: Real> View<'a, T> {
         View { data: self.data.get(from..).unwrap_or(&[]), cols: to - from, ..self }
     }
 
-    /// Without the first `count` rows.
+    /// Without the first `count` rows, or empty if there are not so many.
     pub fn skip_rows(self, count: usize) -> Self {
-        self.slice_rows(count, self.rows)
+        self.slice_rows(count.min(self.rows), self.rows)
     }
 
     /// Rows from..to.
@@ -232,10 +245,10 @@ impl<'a, T: Real> ViewMut<'a, T> {
         ViewMut { rows: self.rows.div_ceil(step), row_stride: self.row_stride * step, ..self }
     }
 
-    /// Without the first `count` rows.
+    /// Without the first `count` rows, or empty if there are not so many.
     pub fn skip_rows(self, count: usize) -> Self {
         let rows = self.rows;
-        self.slice_rows(count, rows)
+        self.slice_rows(count.min(rows), rows)
     }
 
     /// Rows from..to.
@@ -314,10 +327,25 @@ mod tests {
     }
 
     #[test]
+    fn values_that_are_not_finite_are_found() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut m = Mat::<f32>::zeros(3, 4);
+            m.check_finite("numbers").unwrap();
+            m[(2, 1)] = bad;
+            let e = m.check_finite("numbers").unwrap_err();
+            let want = format!("found {bad} in row 2, column 1 (from 0), expected finite numbers");
+            assert_eq!(e.message(), want);
+        }
+    }
+
+    #[test]
     fn empty_matrices_are_harmless() {
         let m = Mat::<f32>::zeros(0, 5);
         assert_eq!(m.rows_iter().count(), 0);
         assert_eq!(Mat::<f32>::zeros(3, 0).view().columns(0, 0).cols(), 0);
         assert_eq!(m.view().every(2).rows(), 0);
+        assert_eq!(m.view().skip_rows(1).rows(), 0);
+        assert_eq!(m.clone().view_mut().skip_rows(2).rows(), 0);
+        m.check_finite("numbers").unwrap();
     }
 }

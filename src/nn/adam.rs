@@ -97,7 +97,11 @@ fn power(mut x: f64, mut n: u64) -> f64 {
 /// A norm that is not finite is returned as it is and nothing is scaled: the caller must stop.
 pub fn clip<T: Real>(g: &mut [T], limit: f64) -> f64 {
     // Block sums in f64, so that a million small f32 squares are not lost.
-    let norm = g.chunks(4096).map(|c| dot(c, c).to_f64()).sum::<f64>().sqrt();
+    let mut norm = g.chunks(4096).map(|c| dot(c, c).to_f64()).sum::<f64>().sqrt();
+    if !norm.is_finite() {
+        // The square of a large f32 overflows before the gradient does.
+        norm = g.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>().sqrt();
+    }
     if norm.is_finite() && norm > limit {
         scale(g, T::from_f64(limit / norm));
     }
@@ -155,5 +159,8 @@ mod tests {
         assert_eq!(bad[0], 1.0);
         let mut zero = [0.0f32; 3];
         assert_eq!(clip(&mut zero, 1.0), 0.0);
+        let mut huge = [3e30f32, -4e30];
+        assert!((clip(&mut huge, 1.0) / 5e30 - 1.0).abs() < 1e-6);
+        assert!((huge[0] - 0.6).abs() < 1e-6 && (huge[1] + 0.8).abs() < 1e-6);
     }
 }

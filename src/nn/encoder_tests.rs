@@ -172,3 +172,40 @@ fn feature_groups_tile_the_columns() {
         assert_eq!(tokens.count(), 1 + groups);
     }
 }
+
+/// The derivative along a random direction of all parameters and inputs at once, by five points:
+/// one number that every line of every backward pass goes into.
+#[test]
+fn derivative_along_a_random_direction() {
+    for config in variants() {
+        for dropout in [None, Some(Dropout { rate: 0.3, key: 5 })] {
+            let mut layout = Layout::default();
+            let encoder = Encoder::new(&mut layout, config).unwrap();
+            let mut r = Streams::new(6).stream("direction");
+            let p: Vec<f64> = (0..layout.len()).map(|_| 0.4 * r.normal()).collect();
+            let v: Vec<f64> = (0..layout.len()).map(|_| r.normal()).collect();
+            let (x, c, dphi) = problem(&config, 3);
+            let w = Mat::from_fn(3, config.features, |_, _| r.normal());
+            let c = config.candidate_token.then(|| c.view());
+            let mut ws = encoder.workspace(3);
+            let mut loss = |t: f64| {
+                let p: Vec<f64> = p.iter().zip(&v).map(|(p, v)| p + t * v).collect();
+                let x = Mat::from_fn(3, config.features, |i, j| x[(i, j)] + t * w[(i, j)]);
+                encoder.forward(&mut ws, x.view(), c, &p, dropout, 0);
+                let pairs = ws.phi.as_slice().iter().zip(dphi.as_slice());
+                pairs.map(|(a, b)| a * b).sum::<f64>()
+            };
+            let h = 1e-4;
+            let five = loss(-2.0 * h) - loss(2.0 * h) + 8.0 * (loss(h) - loss(-h));
+            let numeric = five / (12.0 * h);
+            encoder.forward(&mut ws, x.view(), c, &p, dropout, 0);
+            let (mut dp, mut dx) = (vec![0.0; layout.len()], Mat::zeros(3, config.features));
+            let target = Some(dx.view_mut());
+            encoder.backward(&mut ws, target, &mut dp, dphi.view(), x.view(), c, &p);
+            let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let analytic = along(&dp, &v) + along(dx.as_slice(), w.as_slice());
+            let error = (analytic - numeric).abs() / analytic.abs().max(1.0);
+            assert!(error < 1e-8, "{config:?}: {analytic} and {numeric}");
+        }
+    }
+}

@@ -46,6 +46,15 @@ impl Convert {
             let made = noise::read(path, super::truth(&dataset)?)?;
             dataset.candidates = Some(made.candidates);
         }
+        let arff = self
+            .to
+            .map_or(self.out.extension().is_some_and(|e| e == "arff"), |f| f == Format::Arff);
+        if !arff && !dataset.nominal.is_empty() {
+            context.note(format!(
+                "note: {} nominal features are written as numbers; only ARFF keeps the names of their values",
+                dataset.nominal.len()
+            ));
+        }
         let files = data::save(&dataset, &self.out, self.to)?;
         let files: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
         context.say(format!(

@@ -4,7 +4,7 @@ use super::arff_header::Cursor;
 use super::attribute::{Attribute, Kind, Nominal};
 use super::layout::Use;
 use super::lines::{decode, trim};
-use super::number::{parse_index, parse_number};
+use super::number::{leading_number, parse_index, parse_number};
 use super::rows::Rows;
 use crate::{Error, Result};
 
@@ -93,7 +93,10 @@ pub(crate) fn sparse_row(
         match cursor.peek() {
             Some(b',') => cursor.at += 1,
             Some(b'}') => {}
-            _ => return Err(cursor.error(cursor.at, "no comma", "',' or '}' after a value")),
+            other => {
+                let found = other.map_or("the end of the line", |_| "no comma");
+                return Err(cursor.error(cursor.at, found, "',' or '}' after a value"));
+            }
         }
     }
     cursor.at += 1;
@@ -113,6 +116,14 @@ fn value(
     rows: &mut Rows,
 ) -> Result<()> {
     let from = cursor.at;
+    // Nearly every value is a plain number that ends where it should.
+    if let Kind::Numeric = attributes[c].kind
+        && let Some((value, length)) = leading_number(&cursor.line[from..])
+        && matches!(cursor.line.get(from + length), None | Some(b',' | b'}' | b' ' | b'\t'))
+    {
+        cursor.at += length;
+        return rows.put(c, value).map_err(|e| name_it(cursor.place(from, e), &attributes[c]));
+    }
     let quoted = matches!(cursor.peek(), Some(b'\'' | b'"'));
     let unquoted;
     let text: &[u8] = if quoted {

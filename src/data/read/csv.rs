@@ -20,7 +20,7 @@ pub(crate) fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Pa
         .delimiter(delimiter)
         .has_headers(false)
         .flexible(true)
-        .from_reader(Bounded { inner: reader, in_line: 0 });
+        .from_reader(Bounded { inner: reader, in_record: 0, quoted: false });
     let mut record = ByteRecord::new();
     if !next(&mut table, &mut record)? {
         return Err(Error::found("an empty file", "a line of column names").at(1, 1));
@@ -189,19 +189,20 @@ impl Place {
 /// Stops a record that never ends (a quote that is never closed) before it fills the memory.
 struct Bounded<R> {
     inner: R,
-    in_line: usize,
+    in_record: usize,
+    quoted: bool,
 }
 
 impl<R: std::io::Read> std::io::Read for Bounded<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(out)?;
-        self.in_line = match out[..n].iter().rposition(|&b| b == b'\n') {
-            Some(last) => n - last,
-            None => self.in_line + n,
-        };
-        if self.in_line > super::lines::MAX_LINE {
+        for &byte in &out[..n] {
+            self.quoted ^= byte == b'"';
+            self.in_record = if byte == b'\n' && !self.quoted { 0 } else { self.in_record + 1 };
+        }
+        if self.in_record > super::lines::MAX_LINE {
             return Err(super::inflate::damaged(
-                "found a line of more than 64 MiB, expected rows separated by line breaks",
+                "found a row of more than 64 MiB, expected line breaks; is a quote never closed?",
             ));
         }
         Ok(n)
@@ -210,6 +211,8 @@ impl<R: std::io::Read> std::io::Read for Bounded<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
     use crate::data::read::options::{Impute, LabelSpec};
 
@@ -250,5 +253,13 @@ mod tests {
         assert_eq!(error.position(), (Some(2), Some(3)));
         let zero = ReadOptions { impute: Impute::Zero, ..options(1) };
         assert_eq!(read(text.as_bytes(), &zero).unwrap().matrices.x[(1, 1)], 0.0);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_does_not_fill_the_memory() {
+        let start = &b"a,l\n1,\"0\n"[..];
+        let endless = std::io::Read::chain(start, std::io::repeat(b'\n').take(1 << 30));
+        let error = read(std::io::BufReader::new(endless), &options(1)).err().unwrap();
+        assert!(error.to_string().contains("is a quote never closed?"), "{error}");
     }
 }

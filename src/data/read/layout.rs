@@ -76,7 +76,7 @@ impl Layout {
         }
         for name in &options.ignore {
             let c = names.iter().position(|n| n == name);
-            let c = c.ok_or_else(|| no_such_column(name, names, "--ignore"))?;
+            let c = c.ok_or_else(|| no_such_column(name, names, "--ignore", ""))?;
             if uses[c].replace(Use::Ignored).is_some() {
                 return Err(Error::config(format!("--ignore names '{name}', which is a label")));
             }
@@ -162,9 +162,9 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
             Some(first) => found.push(Found { first, truth, candidate, label }),
             None => {
                 let what = format!("the label file {file}");
-                return Err(no_such_column(label, names, &what).hint(
-                    "is this the label file of another data set? give the right one with --xml",
-                ));
+                let other =
+                    "is this the label file of another data set? give the right one with --xml";
+                return Err(no_such_column(label, names, &what, other));
             }
         }
     }

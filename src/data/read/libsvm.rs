@@ -12,8 +12,9 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 
 use super::Parsed;
+use super::libsvm_row::{Bounds, Entries, instance};
 use super::lines::{Lines, trim};
-use super::number::{parse_index, parse_number};
+use super::number::parse_index;
 use super::options::{ReadOptions, Role};
 use super::rows::{Matrices, too_big};
 use crate::data::Labels;
@@ -33,23 +34,23 @@ pub(crate) struct Names {
     pub(crate) block: String,
 }
 
-/// Entries as they come; the matrix is built when its size is known.
-#[derive(Default)]
-struct Entries {
-    /// Where each row ends in `features` and `labels`.
-    ends: Vec<(usize, usize)>,
-    features: Vec<(u32, f64)>,
-    labels: Vec<u32>,
-    smallest: Option<u32>,
-    largest: u32,
-}
-
 /// What is known about the size before the rows come.
 #[derive(Default)]
 struct Known {
     names: Option<Names>,
     /// n, d, L of the first line.
     sizes: Option<[usize; 3]>,
+}
+
+impl Known {
+    /// The declared numbers of features and labels.
+    fn bounds(&self) -> Bounds {
+        match (&self.names, self.sizes) {
+            (Some(names), _) => Some((names.features.len(), names.labels.len())),
+            (None, Some([_, d, l])) => Some((d, l)),
+            _ => None,
+        }
+    }
 }
 
 /// Reads a whole LIBSVM file.
@@ -73,7 +74,10 @@ pub(crate) fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Parsed
 fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known) -> Result<()> {
     if first && line.starts_with(TAG.as_bytes()) {
         let names: Names = serde_json::from_slice(&line[TAG.len()..]).map_err(|e| {
-            Error::input(format!("the comment with the names is not as written: {e}"))
+            let column = TAG.len() + e.column().max(1);
+            Error::found("a damaged comment with the names", "JSON as this program writes it")
+                .at(1, column as u64)
+                .excerpt(line, column)
         })?;
         if !matches!(names.block.as_str(), "truth" | "candidates") {
             return Err(Error::found(
@@ -95,7 +99,7 @@ fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known)
     if line.is_empty() {
         return Ok(());
     }
-    instance(line, end, entries)
+    instance(line, end, known.bounds(), entries)
 }
 
 /// `n d L` and nothing else.
@@ -104,74 +108,6 @@ fn size_line(line: &[u8]) -> Option<[usize; 3]> {
         line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
     let sizes: Vec<usize> = words.iter().map_while(|w| parse_index(w)).collect();
     (words.len() == 3).then(|| sizes.try_into().ok()).flatten()
-}
-
-fn instance(line: &[u8], end: usize, entries: &mut Entries) -> Result<()> {
-    let mut at = 0;
-    let mut last: Option<u32> = None;
-    let mut first_word = true;
-    let fail = |at: usize, found: String, expected: &str| {
-        Err(Error::found(found, expected).at(0, at as u64 + 1).excerpt(line, at + 1))
-    };
-    while at < end {
-        if line[at].is_ascii_whitespace() {
-            at += 1;
-            // Leading blanks mean: no labels.
-            first_word = false;
-            continue;
-        }
-        let length = line[at..end].iter().take_while(|b| !b.is_ascii_whitespace()).count();
-        let word = &line[at..at + length];
-        let shown = || format!("'{}'", String::from_utf8_lossy(&word[..word.len().min(40)]));
-        match word.iter().position(|&b| b == b':') {
-            None if first_word => {
-                if let Err(offset) = label_list(word, &mut entries.labels) {
-                    return fail(at + offset, shown(), "labels: whole numbers separated by commas");
-                }
-            }
-            None => return fail(at, shown(), "index:value"),
-            Some(colon) => {
-                let index = parse_index(&word[..colon]).and_then(|i| u32::try_from(i).ok());
-                let Some(index) = index else {
-                    return fail(at, shown(), "index:value with a whole number as index");
-                };
-                if last.is_some_and(|l| l >= index) {
-                    let found = format!("index {index} after index {}", last.unwrap_or(0));
-                    return fail(at, found, "ascending indices");
-                }
-                let Some(value) = parse_number(&word[colon + 1..]) else {
-                    return fail(
-                        at + colon + 1,
-                        shown(),
-                        "index:value with a finite number as value",
-                    );
-                };
-                last = Some(index);
-                entries.features.push((index, value));
-                entries.smallest = Some(entries.smallest.map_or(index, |s| s.min(index)));
-                entries.largest = entries.largest.max(index);
-            }
-        }
-        first_word = false;
-        at += length;
-    }
-    entries.ends.push((entries.features.len(), entries.labels.len()));
-    Ok(())
-}
-
-/// Adds the labels of `word`; on error, the offset of the bad one.
-fn label_list(word: &[u8], labels: &mut Vec<u32>) -> Result<(), usize> {
-    let mut offset = 0;
-    for part in word.split(|&b| b == b',') {
-        // "+1" and "3.0" are how some tools write a class.
-        let value = parse_number(part).ok_or(offset)?;
-        if value < 0.0 || value.fract() != 0.0 || value > f64::from(u32::MAX) {
-            return Err(offset);
-        }
-        labels.push(value as u32);
-        offset += part.len() + 1;
-    }
-    Ok(())
 }
 
 fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed> {
@@ -187,20 +123,9 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
         Some(_) => (entries.largest - base) as usize + 1,
         None => 0,
     };
-    let declared = match (&known.names, known.sizes) {
-        (Some(names), _) => Some(names.features.len()),
-        (None, Some([_, d, _])) => Some(d),
-        _ => None,
-    };
-    let d = declared.unwrap_or(seen);
+    let d = known.bounds().map_or(seen, |(d, _)| d);
     if d == 0 {
         return Err(Error::found("no features", "at least one index:value"));
-    }
-    if seen > d {
-        return Err(Error::found(
-            format_args!("feature {}", seen - 1),
-            format_args!("0 to {}", d - 1),
-        ));
     }
     if let Some([rows, _, _]) = known.sizes
         && rows != n
@@ -242,24 +167,13 @@ fn check_size(n: usize, d: usize, labels: usize, options: &ReadOptions) -> Resul
 /// Number and name of each label, ascending.
 fn label_names(seen: &[u32], known: &Known, notes: &mut Vec<String>) -> Result<Vec<(u32, String)>> {
     let distinct: BTreeSet<u32> = seen.iter().copied().collect();
-    let declared = match (&known.names, known.sizes) {
-        (Some(names), _) => Some(names.labels.len()),
-        (None, Some([_, _, l])) => Some(l),
-        _ => None,
-    };
-    let Some(count) = declared else {
+    let Some((_, count)) = known.bounds() else {
         notes.push("labels: the numbers that occur, ascending".to_owned());
         return match distinct.len() {
             0 => Err(Error::found("no labels in any row", "at least one")),
             _ => Ok(distinct.iter().map(|&l| (l, l.to_string())).collect()),
         };
     };
-    if let Some(&l) = distinct.iter().find(|&&l| l as usize >= count) {
-        return Err(Error::found(
-            format_args!("label {l}"),
-            format_args!("0 to {}", count as i64 - 1),
-        ));
-    }
     // A declared count is only trusted as far as memory for its names goes.
     if count == 0 || count > 1 << 24 {
         return Err(Error::found(format_args!("{count} labels"), "1 to 16777216"));

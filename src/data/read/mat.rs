@@ -132,7 +132,8 @@ fn orientation(x: &Variable, labels: &Variable, notes: &mut Vec<String>) -> Resu
     let shares = |n: usize| labels.rows == n || labels.cols == n;
     let by_row = match (shares(x.rows), shares(x.cols)) {
         (true, _) => true,
-        (false, true) => false,
+        // One instance with many features is more often a mistake than a data set.
+        (false, true) if x.cols > 1 => false,
         _ => {
             return Err(Error::input(format!(
                 "'{}' is {}x{} and '{}' is {}x{}: they share no number of instances",

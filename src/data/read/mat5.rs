@@ -347,3 +347,43 @@ fn short(error: std::io::Error, expected: &str) -> Error {
         _ => read_error(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with one element in the given byte order.
+    fn file(big: bool, words: &[u32], tail: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![b' '; 126];
+        bytes.extend(if big { b"MI" } else { b"IM" });
+        let bytes_of = |w: &u32| if big { w.to_be_bytes() } else { w.to_le_bytes() };
+        let body: Vec<u8> = words.iter().flat_map(bytes_of).chain(tail.iter().copied()).collect();
+        bytes.extend(bytes_of(&14));
+        bytes.extend(bytes_of(&(body.len() as u32)));
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn both_byte_orders() {
+        for big in [false, true] {
+            // int16 values −2 and 300 in a small element, name "x" in a small element
+            let words = [6, 8, 10, 0, 5, 8, 1, 2];
+            let small = |kind: u32, size: u32| {
+                let word = size << 16 | kind;
+                if big { word.to_be_bytes() } else { word.to_le_bytes() }
+            };
+            let value = |v: i16| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+            let mut tail = small(1, 1).to_vec();
+            tail.extend(b"x\0\0\0");
+            tail.extend(small(3, 4));
+            tail.extend([value(-2), value(300)].concat());
+            let contents = read(file(big, &words, &tail).as_slice(), 1 << 20, |_| true).unwrap();
+            let x = &contents.variables[0];
+            assert_eq!((x.name.as_str(), x.rows, x.cols, x.class.as_str()), ("x", 1, 2, "int16"));
+            assert_eq!(x.values, [-2.0, 300.0]);
+            let none = read(file(big, &words, &tail).as_slice(), 1 << 20, |_| false).unwrap();
+            assert_eq!(none.skipped[0].0, "x");
+        }
+    }
+}

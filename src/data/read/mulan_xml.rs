@@ -19,7 +19,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<LabelFile> {
     let text = decode_declared(bytes)?;
     let document = roxmltree::Document::parse(&text).map_err(|e| {
         let at = e.pos();
-        place(Error::input(format!("not well-formed XML: {e}")), &text, at)
+        // The library repeats the position at the end of some messages.
+        let message = format!("not well-formed XML: {e}");
+        let message = message.trim_end_matches(&format!(" at {at}"));
+        place(Error::input(message), &text, at)
     })?;
     let root = document.root_element();
     let at = |node: roxmltree::Node<'_, '_>| document.text_pos_at(node.range().start);

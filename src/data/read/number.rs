@@ -9,48 +9,93 @@ const POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
+/// Sign, digits and point of a number, up to the first other byte.
+struct Scan {
+    negative: bool,
+    /// All digits as one number; wraps beyond 19 of them.
+    mantissa: u64,
+    digits: usize,
+    /// How many of the digits stand behind the point.
+    fraction: usize,
+    /// Bytes read.
+    length: usize,
+}
+
+#[inline(always)]
+fn scan(text: &[u8]) -> Scan {
+    let sign = matches!(text.first(), Some(b'-' | b'+'));
+    let mut s = Scan {
+        negative: text.first() == Some(&b'-'),
+        mantissa: 0,
+        digits: 0,
+        fraction: 0,
+        length: usize::from(sign),
+    };
+    let whole = take_digits(text, &mut s);
+    s.digits = whole;
+    if text.get(s.length) == Some(&b'.') {
+        s.length += 1;
+        s.fraction = take_digits(text, &mut s);
+        s.digits += s.fraction;
+    }
+    s
+}
+
+/// Reads digits at `s.length`; how many there were.
+#[inline(always)]
+fn take_digits(text: &[u8], s: &mut Scan) -> usize {
+    let from = s.length;
+    while let Some(&c) = text.get(s.length) {
+        let digit = c.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        s.mantissa = s.mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+        s.length += 1;
+    }
+    s.length - from
+}
+
+impl Scan {
+    /// mantissa · 10^power, if one exact operation gives it.
+    #[inline(always)]
+    fn exact(&self, power: i64) -> Option<f64> {
+        // Up to 18 digits the mantissa cannot have wrapped.
+        if self.digits > 18 || self.mantissa > 1 << 53 || !(-22..=22).contains(&power) {
+            return None;
+        }
+        let m = self.mantissa as f64;
+        let value = match power < 0 {
+            true => m / POWERS[-power as usize],
+            false => m * POWERS[power as usize],
+        };
+        Some(if self.negative { -value } else { value })
+    }
+}
+
+/// The plain number at the start of `text` and its length, where the fast path can read it: no
+/// exponent, not too many digits. Whether it ends there is for the caller to see.
+#[inline]
+pub(crate) fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
+    let s = scan(text);
+    let value = s.exact(-(s.fraction as i64)).filter(|_| s.digits > 0)?;
+    Some((value, s.length))
+}
+
 /// The finite number that `text` writes in decimal, or `None`. No blanks, no `inf`, no `nan`.
 #[inline]
 pub(crate) fn parse_number(text: &[u8]) -> Option<f64> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    let mut mantissa = 0u64;
-    let mut seen = 0usize;
-    let mut fraction = 0usize;
-    let mut i = 0;
-    while let Some(c @ b'0'..=b'9') = digits.get(i) {
-        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(c - b'0'));
-        i += 1;
-    }
-    seen += i;
-    if digits.get(i) == Some(&b'.') {
-        i += 1;
-        let from = i;
-        while let Some(c @ b'0'..=b'9') = digits.get(i) {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(c - b'0'));
-            i += 1;
-        }
-        fraction = i - from;
-        seen += fraction;
-    }
-    if seen == 0 {
+    let s = scan(text);
+    if s.digits == 0 {
         return None;
     }
-    let exponent = match digits.get(i) {
+    let exponent = match text.get(s.length) {
         None => 0,
-        Some(b'e' | b'E') => parse_exponent(&digits[i + 1..])?,
+        Some(b'e' | b'E') => parse_exponent(&text[s.length + 1..])?,
         Some(_) => return None,
     };
-    let power = exponent - fraction as i64;
-    // Up to 18 digits the mantissa cannot have wrapped.
-    if seen <= 18 && mantissa <= 1 << 53 && (-22..=22).contains(&power) {
-        let m = mantissa as f64;
-        let value =
-            if power < 0 { m / POWERS[-power as usize] } else { m * POWERS[power as usize] };
-        return Some(if negative { -value } else { value });
+    if let Some(value) = s.exact(exponent - s.fraction as i64) {
+        return Some(value);
     }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     value.is_finite().then_some(value)
@@ -124,6 +169,18 @@ mod tests {
         ];
         for text in bad {
             assert_eq!(parse_number(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn leading_numbers_stop_where_they_end() {
+        assert_eq!(leading_number(b"-1.25,7"), Some((-1.25, 5)));
+        assert_eq!(leading_number(b"3"), Some((3.0, 1)));
+        assert_eq!(leading_number(b"5.}"), Some((5.0, 2)));
+        // What follows is not looked at: 'e5' would change the value.
+        assert_eq!(leading_number(b"1e5"), Some((1.0, 1)));
+        for none in [&b""[..], b"-", b".", b"x", b"1234567890123456789"] {
+            assert_eq!(leading_number(none), None);
         }
     }
 

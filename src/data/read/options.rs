@@ -264,7 +264,7 @@ impl LabelSpec {
                 let mut columns = Vec::with_capacity(wanted.len());
                 for name in wanted {
                     let found = names.iter().position(|n| n == name);
-                    columns.push(found.ok_or_else(|| no_such_column(name, names, what))?);
+                    columns.push(found.ok_or_else(|| no_such_column(name, names, what, ""))?);
                 }
                 columns.sort_unstable();
                 columns.dedup();
@@ -278,8 +278,8 @@ impl LabelSpec {
     }
 }
 
-/// "No column is called …", with the nearest spelling if there is one.
-pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str) -> Error {
+/// "No column is called …", with the nearest spelling as a hint if there is one.
+pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str, otherwise: &str) -> Error {
     let error = Error::config(format!("{what} names '{name}', but no column is called that"));
     let folded = |s: &str| -> String {
         let kept = s.chars().filter(|c| c.is_alphanumeric());
@@ -288,7 +288,8 @@ pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str) -> Error {
     let wanted = folded(name);
     match names.iter().find(|n| folded(n) == wanted) {
         Some(near) => error.hint(format!("there is a column '{near}'")),
-        None => error,
+        None if otherwise.is_empty() => error,
+        None => error.hint(otherwise),
     }
 }
 

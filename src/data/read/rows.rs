@@ -68,6 +68,11 @@ impl Rows {
         if needed > self.limit {
             return Err(too_big(needed, self.limit));
         }
+        let row = self.blank.0.len();
+        if self.x.capacity() - self.x.len() < row {
+            // By half, not to the double: old and new block together stay below three matrices.
+            self.x.reserve_exact((self.x.len() / 2).max(row));
+        }
         self.x.extend_from_slice(&self.blank.0);
         self.truth.extend_from_slice(&self.blank.1);
         self.candidates.extend_from_slice(&self.blank.2);

@@ -5,11 +5,12 @@
 
 use std::ops::Range;
 
-use crate::Result;
+use crate::linalg::Mat;
 use crate::nn::init::init;
 use crate::nn::{Encoder, EncoderConfig, Layout, Linear};
 use crate::num::Real;
 use crate::rng::Streams;
+use crate::{Error, Result};
 
 /// Sizes and variants of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,39 @@ impl Network {
         let mut p = init(&self.layout, streams);
         p[self.feature_policy_range()].fill(T::ZERO);
         p
+    }
+
+    /// Refuses features `x` (B × d) and weights `p` that the network cannot take, with the place of
+    /// the first bad value. The layers themselves do not look: they pass a NaN on, visibly, so this
+    /// belongs before the first step. Any number of rows is fine, none included.
+    pub fn check_inputs<T: Real>(&self, x: &Mat<T>, p: &[T]) -> Result<()> {
+        let features = self.config.encoder.features;
+        if x.cols() != features {
+            return Err(Error::found(format!("{} features", x.cols()), features));
+        }
+        if p.len() != self.layout.len() {
+            return Err(Error::found(format!("{} weights", p.len()), self.layout.len()));
+        }
+        x.check_finite("features")?;
+        self.layout.check_finite(p, "weight")
+    }
+
+    /// Refuses targets `y` that are not one number in [0, 1] for each of `rows` instances and each
+    /// label.
+    pub fn check_targets<T: Real>(&self, rows: usize, y: &Mat<T>) -> Result<()> {
+        let labels = self.config.encoder.labels;
+        if (y.rows(), y.cols()) != (rows, labels) {
+            let found = format!("targets of size {}×{}", y.rows(), y.cols());
+            return Err(Error::found(found, format!("{rows}×{labels}")));
+        }
+        y.check_finite("targets")?;
+        let outside = y.as_slice().iter().position(|&v| v < T::ZERO || v > T::ONE);
+        if let Some(at) = outside {
+            let (row, label) = (at / labels, at % labels);
+            let found = format!("target {} in row {row}, label {label} (from 0)", y.as_slice()[at]);
+            return Err(Error::found(found, "a number from 0 to 1"));
+        }
+        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ use self::shard::Shard;
 use super::network::Network;
 use crate::linalg::Mat;
 use crate::nn::lanes::{Lanes, lane_count, shard_rows};
-use crate::num::Real;
+use crate::num::{Real, add_assign};
 
 /// What the policy did in a batch, and how it is judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,17 @@ pub struct Trajectories<T> {
     pub baseline: Vec<T>,
     /// Factor of each step: A_it = (reward_it − baseline_t) · scale_t.
     pub scale: Vec<T>,
+}
+
+/// What sampling returns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled<T> {
+    /// a_it, B rows of T.
+    pub actions: Vec<Vec<usize>>,
+    /// Supervised loss Σ_j BCE / L of each state, B × (T + 1).
+    pub losses: Mat<T>,
+    /// Probability of each feature, averaged over the T states of a rollout, summed over rollouts.
+    pub probabilities: Vec<f64>,
 }
 
 /// Weights of the joint loss.
@@ -101,9 +112,9 @@ impl<T: Real> Rollouts<T> {
         count
     }
 
-    /// Lets the policy select `steps` features for each row of `x`. Returns the actions and the
-    /// supervised loss Σ_j BCE / L of each state, B × (T + 1), against the targets `y` (B × L).
-    /// Row i draws from (key, i, t), whatever the shards and threads.
+    /// Lets the policy select `steps` features for each row of `x` (all of them, if there are fewer:
+    /// T = min(steps, d)); the losses are against the targets `y` (B × L). Row i draws from
+    /// (key, i, t), whatever the shards and threads.
     pub fn sample(
         &mut self,
         x: &Mat<T>,
@@ -112,10 +123,11 @@ impl<T: Real> Rollouts<T> {
         steps: usize,
         temperature: T,
         key: u64,
-    ) -> (Vec<Vec<usize>>, Mat<T>) {
+    ) -> Sampled<T> {
+        let steps = steps.min(x.cols());
         let count = self.reserve(x.rows());
         let (network, per, rows) = (&self.network, self.shard_rows, x.rows());
-        let parts: Vec<_> = self.shards[..count]
+        let parts: Vec<Sampled<T>> = self.shards[..count]
             .par_iter_mut()
             .enumerate()
             .map(|(k, shard)| {
@@ -125,11 +137,13 @@ impl<T: Real> Rollouts<T> {
             .collect();
         let mut actions = Vec::with_capacity(rows);
         let mut losses = Vec::with_capacity(rows * (steps + 1));
-        for (a, l) in parts {
-            actions.extend(a);
-            losses.extend_from_slice(l.as_slice());
+        let mut probabilities = vec![0.0; x.cols()];
+        for part in parts {
+            actions.extend(part.actions);
+            losses.extend_from_slice(part.losses.as_slice());
+            add_assign(&mut probabilities, &part.probabilities);
         }
-        (actions, Mat::from_vec(rows, steps + 1, losses))
+        Sampled { actions, losses: Mat::from_vec(rows, steps + 1, losses), probabilities }
     }
 
     /// The joint loss of fixed trajectories; gradients of encoder, h_disc and ψ accumulate in `dp`,

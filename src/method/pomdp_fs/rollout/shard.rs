@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Stage2Loss, Stage2Weights, Trajectories};
+use super::{Sampled, Stage2Loss, Stage2Weights, Trajectories};
 use crate::linalg::{Acc, Mat};
 use crate::method::pomdp_fs::Network;
 use crate::nn::encoder::Workspace;
@@ -19,6 +19,8 @@ pub(super) struct Shard<T> {
     /// ∂ℓ/∂tokens of every state, T + 1 blocks.
     dtokens: Vec<Mat<T>>,
     open: Vec<Vec<bool>>,
+    /// Stage 2 shows features only: a candidate token, if there is one, sees the empty set.
+    no_candidates: Mat<T>,
     logits: Mat<T>,
     dlogits: Mat<T>,
     scores: Mat<T>,
@@ -38,6 +40,7 @@ impl<T: Real> Shard<T> {
             tokens: Mat::zeros(tokens, e.width),
             dtokens: Vec::new(),
             open: vec![vec![true; e.features]; rows],
+            no_candidates: Mat::zeros(rows, e.labels),
             logits: Mat::zeros(rows, e.labels),
             dlogits: Mat::zeros(rows, e.labels),
             scores: Mat::zeros(rows, e.features),
@@ -50,16 +53,14 @@ impl<T: Real> Shard<T> {
 
     /// State 0 of `rows` rollouts: nothing selected.
     fn start(&mut self, network: &Network, rows: usize, p: &[T]) {
-        assert!(
-            !network.config().encoder.candidate_token,
-            "Stage 2 selects features: its encoder has no candidate token"
-        );
         for m in [&mut self.logits, &mut self.dlogits, &mut self.scores, &mut self.dscores] {
             m.set_rows(rows);
         }
         self.dh.set_rows(rows);
         self.tokens.set_rows(rows * network.encoder.tokens.count());
-        network.encoder.tokens.start(self.tokens.view_mut(), None, p);
+        self.no_candidates.set_rows(rows);
+        let none = Some(self.no_candidates.view());
+        network.encoder.tokens.start(self.tokens.view_mut(), none, p);
         for open in &mut self.open[..rows] {
             open.fill(true);
         }
@@ -90,11 +91,12 @@ impl<T: Real> Shard<T> {
         steps: usize,
         temperature: T,
         key: u64,
-    ) -> (Vec<Vec<usize>>, Mat<T>) {
+    ) -> Sampled<T> {
         let rows = range.len();
         self.start(network, rows, p);
         let mut actions = vec![Vec::with_capacity(steps); rows];
         let mut losses = Mat::zeros(rows, steps + 1);
+        let mut probabilities = vec![0.0; x.cols()];
         let mean = T::ONE / T::from_f64(y.cols() as f64);
         for t in 0..=steps {
             self.encode(network, p);
@@ -114,12 +116,15 @@ impl<T: Real> Shard<T> {
                 let (scores, open) = (self.scores.row(i), &self.open[i][..]);
                 let policy = Categorical { scores, open, temperature };
                 policy.probabilities(&mut self.probs, Fault::None);
-                let a = draw(&self.probs, uniform(key, row, t));
+                for (sum, p) in probabilities.iter_mut().zip(&self.probs) {
+                    *sum += p.to_f64() / steps as f64;
+                }
+                let a = draw(&self.probs, open, uniform(key, row, t));
                 actions[i].push(a);
                 self.select(network, i, a, x.row(row), p);
             }
         }
-        (actions, losses)
+        Sampled { actions, losses, probabilities }
     }
 
     /// The joint loss of given actions, state by state; the backward pass follows each step at once.
@@ -183,7 +188,8 @@ impl<T: Real> Shard<T> {
         }
         network.encoder.backward_tokens(&mut self.ws, dp, self.dh.view(), p);
         let dtokens = self.ws.dtokens();
-        network.encoder.tokens.start_backward(dp, dtokens.view(), None, p, fault);
+        let none = Some(self.no_candidates.view());
+        network.encoder.tokens.start_backward(dp, dtokens.view(), none, p, fault);
         while self.dtokens.len() <= t {
             self.dtokens.push(Mat::zeros(dtokens.rows(), dtokens.cols()));
         }
@@ -270,10 +276,12 @@ pub(super) fn uniform(key: u64, row: usize, step: usize) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The index whose slice of [0, 1) holds `u`; never one of probability zero.
-pub(super) fn draw<T: Real>(probs: &[T], u: f64) -> usize {
+/// The index whose slice of [0, 1) holds `u`; never one of probability zero. When the network left
+/// the finite numbers and the probabilities are NaN, it is the first open one: the losses beside it
+/// are NaN too and stop the run, and no feature is selected twice until then.
+pub(super) fn draw<T: Real>(probs: &[T], open: &[bool], u: f64) -> usize {
     let mut left = u;
-    let mut last = 0;
+    let mut last = open.iter().position(|&o| o).unwrap_or_default();
     for (j, p) in probs.iter().enumerate() {
         let p = p.to_f64();
         if p > 0.0 {

@@ -53,7 +53,7 @@ fn incremental_states_equal_masked_inputs() {
         let network = network(groups);
         let Problem { p, x, y } = problem(&network, 4);
         let mut rollouts = Rollouts::new(network.clone());
-        let (actions, losses) = rollouts.sample(&x, &y, &p, 5, 1.0, 9);
+        let Sampled { actions, losses, .. } = rollouts.sample(&x, &y, &p, 5, 1.0, 9);
         for i in 0..4 {
             for t in 0..=5 {
                 let h = masked_state(&network, x.row(i), &actions[i][..t], &p);
@@ -71,7 +71,7 @@ fn every_feature_at_most_once_and_all_at_full_length() {
     let network = network(1);
     let Problem { p, x, y } = problem(&network, 70);
     let mut rollouts = Rollouts::new(network);
-    let (actions, _) = rollouts.sample(&x, &y, &p, FEATURES, 1.0, 1);
+    let Sampled { actions, .. } = rollouts.sample(&x, &y, &p, FEATURES, 1.0, 1);
     for a in &actions {
         let mut sorted = a.clone();
         sorted.sort_unstable();
@@ -85,13 +85,14 @@ fn rows_do_not_depend_on_their_neighbours() {
     let network = network(3);
     let Problem { p, x, y } = problem(&network, 70);
     let mut rollouts = Rollouts::new(network);
-    let (all, losses) = rollouts.sample(&x, &y, &p, 4, 0.7, 5);
+    let Sampled { actions: all, losses, .. } = rollouts.sample(&x, &y, &p, 4, 0.7, 5);
     let rows: Vec<usize> = (0..20).collect();
     let (x20, y20) = (x.select_rows(&rows), y.select_rows(&rows));
-    let (some, some_losses) = rollouts.sample(&x20, &y20, &p, 4, 0.7, 5);
+    let Sampled { actions: some, losses: some_losses, .. } =
+        rollouts.sample(&x20, &y20, &p, 4, 0.7, 5);
     assert_eq!(some, all[..20]);
     assert_eq!(some_losses, losses.select_rows(&rows));
-    assert_ne!(rollouts.sample(&x, &y, &p, 4, 0.7, 6).0, all);
+    assert_ne!(rollouts.sample(&x, &y, &p, 4, 0.7, 6).actions, all);
 }
 
 #[test]
@@ -102,9 +103,12 @@ fn frequencies_follow_the_policy() {
     b[2] = libm::log(3.0); // probability 3/9, the others 1/9
     let x = Mat::zeros(4000, FEATURES);
     let y = Mat::zeros(4000, LABELS);
-    let (actions, _) = Rollouts::new(network).sample(&x, &y, &p, 1, 1.0, 3);
+    let Sampled { actions, probabilities, .. } =
+        Rollouts::new(network).sample(&x, &y, &p, 1, 1.0, 3);
     let share = actions.iter().filter(|a| a[0] == 2).count() as f64 / 4000.0;
     assert!((share - 1.0 / 3.0).abs() < 0.03, "{share}");
+    assert!((probabilities[2] / 4000.0 - 1.0 / 3.0).abs() < 1e-9);
+    assert!((probabilities.iter().sum::<f64>() / 4000.0 - 1.0).abs() < 1e-9);
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn the_joint_loss_adds_up() {
     let network = network(1);
     let Problem { p, x, y } = problem(&network, 40);
     let mut rollouts = Rollouts::new(network.clone());
-    let (actions, losses) = rollouts.sample(&x, &y, &p, 3, 1.0, 2);
+    let Sampled { actions, losses, .. } = rollouts.sample(&x, &y, &p, 3, 1.0, 2);
     let trajectories = Trajectories {
         actions: actions.clone(),
         reward: Mat::from_fn(40, 3, |i, _| -losses[(i, 3)]),
@@ -151,9 +155,11 @@ fn the_joint_loss_adds_up() {
 
 #[test]
 fn draws_respect_zero_probabilities() {
-    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], 0.0), 1);
-    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], 0.5), 3);
-    assert_eq!(draw(&[0.0f32, 0.5, 0.0, 0.4999, 0.0], 0.99999), 3);
+    let open = [false, true, false, true, true];
+    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], &open[..4], 0.0), 1);
+    assert_eq!(draw(&[0.0, 0.5, 0.0, 0.5], &open[..4], 0.5), 3);
+    assert_eq!(draw(&[0.0f32, 0.5, 0.0, 0.4999, 0.0], &open, 0.99999), 3);
+    assert_eq!(draw(&[f64::NAN; 5], &open, 0.7), 1, "the first open one");
     let mean = (0..10_000).map(|i| uniform(7, i, 3)).sum::<f64>() / 10_000.0;
     assert!((mean - 0.5).abs() < 0.01);
 }

@@ -1,0 +1,245 @@
+//! The job itself: data, noise, scaling, the two stages with checkpoints, scores, results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::{Budget, Select, output};
+use crate::classify::svm::LinearSvm;
+use crate::classify::{Classifier, Targets};
+use crate::cli::Context;
+use crate::cli::progress::Bar;
+use crate::data::{Dataset, Folds, Labels, Scaler, Splitter, noise};
+use crate::linalg::Mat;
+use crate::measure::{Case, Convention, CoverageForm, Summary};
+use crate::method::Training;
+use crate::method::pomdp_fs::checkpoint::{pack, unpack};
+use crate::method::pomdp_fs::{Config, Fit, Outcome};
+use crate::{Error, Result, io};
+
+/// The least time between two checkpoints.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+/// Price of an error in the SVM that scores the result.
+const SVM_C: f64 = 0.01;
+
+/// The data of a run: which rows train, which are held out, and their candidates.
+pub(super) struct Setting {
+    pub dataset: Dataset,
+    pub config: Config,
+    pub budget: usize,
+    pub train: Vec<usize>,
+    pub test: Vec<usize>,
+    /// C of the training rows.
+    pub candidates: Labels,
+    /// Y of the training rows, if known.
+    pub truth: Option<Labels>,
+    /// Realised noise rate, if noise was added.
+    pub noise: Option<f64>,
+    pub scaler: Scaler,
+    pub seed: u64,
+}
+
+/// Metrics on the held-out rows, by what the classifier was trained on.
+pub(super) struct Scores {
+    pub name: &'static str,
+    pub summary: Summary,
+}
+
+/// Wall-clock seconds.
+pub(super) struct Seconds {
+    pub stage1: f64,
+    pub stage2: f64,
+    pub total: f64,
+}
+
+pub(super) fn run(select: &Select, context: &Context) -> Result<()> {
+    let begin = Instant::now();
+    let setting = prepare(select, context)?;
+    let out = match &select.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from(format!("pomdp-fs-{}", setting.dataset.name)),
+    };
+    let work = work_folder(&out, select.resume)?;
+    output::introduce(&setting, context);
+
+    let x: Mat<f32> = setting.scaler.apply(&setting.dataset.x, &setting.train);
+    let training = Training { x: &x, candidates: &setting.candidates };
+    let (outcome, mut seconds) = fit(&setting, training, &work, context)?;
+    let scores = score(&setting, &outcome, context)?;
+    seconds.total = begin.elapsed().as_secs_f64();
+
+    output::write(&setting, &outcome, &scores, &seconds, &work)?;
+    let _ = fs::remove_file(work.join(CHECKPOINT));
+    replace(&work, &out)?;
+    output::report(&setting, &outcome, &scores, &seconds, &out, context)
+}
+
+const CHECKPOINT: &str = "progress.safetensors";
+
+fn prepare(select: &Select, context: &Context) -> Result<Setting> {
+    let config = select.settings()?;
+    let dataset = select.input.open(select.data.as_deref().unwrap_or("yeast"))?;
+    let all: Vec<usize> = (0..dataset.n()).collect();
+    let streams = &context.streams;
+    let (train, test, candidates, realised) = match (&dataset.candidates, &dataset.truth) {
+        (Some(candidates), _) => (all, Vec::new(), candidates.clone(), None),
+        (None, Some(truth)) => {
+            let (train, test) = if dataset.n() >= 10 {
+                let folds = Folds::new(truth, 5, Splitter::KFold, &streams.child("split"))?;
+                (folds.train(0), folds.test(0))
+            } else {
+                (all, Vec::new())
+            };
+            let rows = truth.select_rows(&train);
+            let noise = noise::inject(&rows, select.scheme, select.noise, &streams.child("noise"))?;
+            let realised = noise.realised();
+            (train, test, noise.candidates, Some(realised))
+        }
+        (None, None) => {
+            return Err(Error::input("the data have no labels")
+                .hint("say which columns are labels with --labels"));
+        }
+    };
+    let truth = dataset.truth.as_ref().map(|y| y.select_rows(&train));
+    let scaler = Scaler::fit(&dataset.x, &train, select.scaling);
+    let budget = Budget::features(select.budget, dataset.d());
+    let seed = streams.root();
+    Ok(Setting {
+        budget,
+        train,
+        test,
+        candidates,
+        truth,
+        noise: realised,
+        scaler,
+        seed,
+        config,
+        dataset,
+    })
+}
+
+/// The hidden folder beside `out` in which a run works until it is whole.
+fn work_folder(out: &Path, resume: bool) -> Result<PathBuf> {
+    let name = out.file_name().ok_or_else(|| {
+        Error::found("no name", "the name of a folder for the results").in_file(out)
+    })?;
+    if out.is_file() {
+        return Err(Error::found("a file", "a folder, or a new name").in_file(out));
+    }
+    let work = out.with_file_name(format!(".{}.part", name.to_string_lossy()));
+    if !resume && work.exists() {
+        fs::remove_dir_all(&work).map_err(|e| Error::io(&work, "remove", &e))?;
+    }
+    fs::create_dir_all(&work).map_err(|e| Error::io(&work, "create", &e))?;
+    Ok(work)
+}
+
+/// Puts the finished folder in the place of an older one.
+fn replace(work: &Path, out: &Path) -> Result<()> {
+    let old = work.with_extension("old");
+    if out.exists() {
+        let _ = fs::remove_dir_all(&old);
+        fs::rename(out, &old).map_err(|e| Error::io(out, "move", &e))?;
+    }
+    fs::rename(work, out).map_err(|e| Error::io(out, "move the results to", &e))?;
+    let _ = fs::remove_dir_all(&old);
+    Ok(())
+}
+
+fn fit(
+    setting: &Setting,
+    training: Training<'_>,
+    work: &Path,
+    context: &Context,
+) -> Result<(Outcome, Seconds)> {
+    let file = work.join(CHECKPOINT);
+    let fingerprint = fingerprint(setting);
+    let streams = context.streams.child("pomdp-fs");
+    let mut fit = Fit::new(&setting.config, training, setting.budget, streams)?;
+    if file.exists() {
+        let (progress, weights) =
+            unpack(&io::read(&file)?, &fingerprint, setting.config.optimisers())
+                .map_err(|e| e.in_file(&file))?;
+        fit.resume(progress, weights);
+        let (done, total) = fit.done();
+        context.note(format!("resuming after {done} of {total} epochs"));
+    }
+    let bar = Bar::new(context.quiet);
+    let mut seconds = Seconds { stage1: 0.0, stage2: 0.0, total: 0.0 };
+    let mut stored = Instant::now();
+    loop {
+        let (done, total) = fit.done();
+        let stage = fit.stage();
+        bar.show(if stage == 1 { "Stage 1: labels  " } else { "Stage 2: features" }, done, total);
+        let start = Instant::now();
+        let more = fit.advance()?;
+        let spent = start.elapsed().as_secs_f64();
+        if stage == 1 {
+            seconds.stage1 += spent;
+        } else {
+            seconds.stage2 += spent;
+        }
+        if !more {
+            break;
+        }
+        if stored.elapsed() >= CHECKPOINT_EVERY {
+            let (progress, weights) = fit.progress();
+            io::write_atomic(&file, &pack(progress, weights, &fingerprint))?;
+            stored = Instant::now();
+        }
+    }
+    bar.clear();
+    Ok((fit.finish(), seconds))
+}
+
+/// Names data, settings and seed: a checkpoint continues only its own run.
+fn fingerprint(setting: &Setting) -> String {
+    let cells: String =
+        setting.candidates.as_slice().iter().map(|&on| if on { '1' } else { '0' }).collect();
+    let text = format!(
+        "{} {} {} {} {} {:?}",
+        env!("CARGO_PKG_VERSION"),
+        setting.dataset.source.sha256,
+        serde_json::to_string(&setting.config).expect("plain values"),
+        setting.budget,
+        setting.seed,
+        setting.scaler.columns(),
+    );
+    let digest = Sha256::digest(format!("{text} {cells}").as_bytes());
+    digest.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A linear SVM on the selected features of the training rows, scored on the held-out truth.
+fn score(setting: &Setting, outcome: &Outcome, context: &Context) -> Result<Vec<Scores>> {
+    let (Some(truth), false) = (&setting.dataset.truth, setting.test.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let selected: Vec<usize> =
+        outcome.fitted.ranking[..setting.budget].iter().map(|r| r.feature).collect();
+    let matrix = |rows: &[usize]| -> Mat<f64> {
+        setting.scaler.apply::<f64>(&setting.dataset.x, rows).select_cols(&selected)
+    };
+    let (train, test) = (matrix(&setting.train), matrix(&setting.test));
+    let expected = truth.select_rows(&setting.test);
+    let pseudo = outcome.fitted.pseudo.as_ref().expect("the method makes them");
+    let confidence = outcome.fitted.confidence.as_ref().expect("the method makes them");
+    let known = setting.truth.as_ref().expect("the data have true labels");
+    let svm = LinearSvm { c: SVM_C, ..LinearSvm::default() };
+    [
+        ("candidates", Targets::Labels(&setting.candidates)),
+        ("pseudo labels", Targets::Labels(pseudo)),
+        ("confidences", Targets::Confidence(confidence)),
+        ("truth", Targets::Labels(known)),
+    ]
+    .into_iter()
+    .map(|(name, targets)| {
+        let model = svm.fit(&train, targets, &context.streams.child("svm"))?;
+        let prediction = model.predict(&test)?;
+        let case = Case::new(&expected, &prediction.scores, &prediction.labels)?;
+        let summary = Summary::of(&case, Convention::default(), CoverageForm::OverLabels);
+        Ok(Scores { name, summary })
+    })
+    .collect()
+}

@@ -1,0 +1,304 @@
+//! Every setting of the method, with the paper's symbol, default and range.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::network::NetworkConfig;
+use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
+use crate::{Error, Result};
+
+/// Which reading of the paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The reward has an observation model P(C | Y); the form that disambiguates. The default.
+    #[default]
+    Observation,
+    /// To the letter of the paper.
+    Paper,
+}
+
+/// How features are ranked after Stage 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ranking {
+    /// How often the final policy selects the feature (Algorithm 1).
+    Frequency,
+    /// Average probability of the feature over the visited states (Section 4.2).
+    Score,
+    /// Mean drop of the loss when the feature is selected.
+    Credit,
+}
+
+/// All settings. Times are epochs, rates are Adam's; see `docs/method.md` for the reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which reading of the paper.
+    pub preset: Preset,
+    /// d_model.
+    pub width: usize,
+    /// n_head.
+    pub heads: usize,
+    /// n_layer.
+    pub layers: usize,
+    /// Feed-forward width over d_model.
+    pub ffn_factor: usize,
+    /// Place of the layer norms.
+    pub norm: NormPlace,
+    /// Feed-forward activation.
+    pub activation: Activation,
+    /// Feature groups F (tokens); at most d are used.
+    pub groups: usize,
+    /// Mini-batch |B| of both stages.
+    pub batch: usize,
+    /// E₁, epochs of Stage 1.
+    pub epochs1: usize,
+    /// η_disc, of encoder and discriminative head.
+    pub rate_disc: f64,
+    /// η_pol, of the label policy.
+    pub rate_policy: f64,
+    /// λ_struct, weight of the graph penalty.
+    pub lambda_struct: f64,
+    /// k of the neighbour graph.
+    pub neighbours: usize,
+    /// Dropout rate in Stage 1.
+    pub dropout: f64,
+    /// Decoupled weight decay of encoder and discriminative head.
+    pub decay: f64,
+    /// ρ at the start: probability that a label that is not true became a candidate.
+    pub rho: f64,
+    /// τ, weight of the entropy in the observation reward.
+    pub entropy: f64,
+    /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. 0: off.
+    pub cross_fit: usize,
+    /// Keep the best candidate of an instance when none reaches ½.
+    pub at_least_one: bool,
+    /// E₂, epochs of Stage 2.
+    pub epochs2: usize,
+    /// η_fs, of encoder and discriminative head in Stage 2.
+    pub rate_fs: f64,
+    /// Learning rate of the feature policy ψ.
+    pub rate_psi: f64,
+    /// λ_fs, weight of the policy loss in Stage 2.
+    pub lambda_fs: f64,
+    /// β, momentum of the moving-average baseline (preset `paper`).
+    pub beta: f64,
+    /// τ_act, softmax temperature of the feature policy.
+    pub temperature: f64,
+    /// γ, discount of the shaped rewards (preset `observation`).
+    pub gamma: f64,
+    /// Largest norm of a gradient; longer ones are scaled down.
+    pub clip: f64,
+    /// How features are ranked.
+    pub ranking: Ranking,
+    /// Memory of Stage 2's rollouts in MiB; larger batches are cut into pieces.
+    pub memory_limit: usize,
+}
+
+impl Config {
+    /// The defaults of a preset.
+    pub fn new(preset: Preset) -> Self {
+        let paper = Config {
+            preset: Preset::Paper,
+            width: 128,
+            heads: 4,
+            layers: 2,
+            ffn_factor: 4,
+            norm: NormPlace::Pre,
+            activation: Activation::Gelu,
+            groups: 1,
+            batch: 64,
+            epochs1: 30,
+            rate_disc: 1e-3,
+            rate_policy: 1e-4,
+            lambda_struct: 0.01,
+            neighbours: 5,
+            dropout: 0.0,
+            decay: 0.0,
+            rho: 0.2,
+            entropy: 0.0,
+            cross_fit: 0,
+            at_least_one: false,
+            epochs2: 4,
+            rate_fs: 1e-3,
+            rate_psi: 1e-3,
+            lambda_fs: 1.0,
+            beta: 0.9,
+            temperature: 1.0,
+            gamma: 1.0,
+            clip: 5.0,
+            ranking: Ranking::Frequency,
+            memory_limit: 1024,
+        };
+        match preset {
+            Preset::Paper => paper,
+            Preset::Observation => Config {
+                preset,
+                rate_policy: 1e-3,
+                dropout: 0.3,
+                decay: 1e-2,
+                entropy: 1.0,
+                rate_psi: 1e-2,
+                gamma: 0.0,
+                ranking: Ranking::Credit,
+                ..paper
+            },
+        }
+    }
+
+    /// Numeric settings: name, value, smallest, largest.
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 24] {
+        let n = |v: usize| v as f64;
+        [
+            ("width", n(self.width), 1.0, 4096.0),
+            ("heads", n(self.heads), 1.0, 256.0),
+            ("layers", n(self.layers), 1.0, 64.0),
+            ("ffn_factor", n(self.ffn_factor), 1.0, 64.0),
+            ("groups", n(self.groups), 1.0, 4096.0),
+            ("batch", n(self.batch), 1.0, 65536.0),
+            ("epochs1", n(self.epochs1), 1.0, 1e6),
+            ("rate_disc", self.rate_disc, 0.0, 1.0),
+            ("rate_policy", self.rate_policy, 0.0, 1.0),
+            ("lambda_struct", self.lambda_struct, 0.0, 1e6),
+            ("neighbours", n(self.neighbours), 0.0, 1e6),
+            ("dropout", self.dropout, 0.0, 0.95),
+            ("decay", self.decay, 0.0, 1.0),
+            ("rho", self.rho, 0.01, 0.6),
+            ("entropy", self.entropy, 0.0, 100.0),
+            ("cross_fit", n(self.cross_fit), 0.0, 100.0),
+            ("epochs2", n(self.epochs2), 0.0, 1e6),
+            ("rate_fs", self.rate_fs, 0.0, 1.0),
+            ("rate_psi", self.rate_psi, 0.0, 1.0),
+            ("lambda_fs", self.lambda_fs, 0.0, 1e6),
+            ("beta", self.beta, 0.0, 1.0),
+            ("gamma", self.gamma, 0.0, 1.0),
+            ("clip", self.clip, 1e-6, 1e6),
+            ("memory_limit", n(self.memory_limit), 16.0, 1e6),
+        ]
+    }
+
+    /// Refuses values out of range, with the range.
+    pub fn check(&self) -> Result<()> {
+        for (name, value, low, high) in self.ranges() {
+            if !(low..=high).contains(&value) {
+                return Err(out_of_range(name, value, &format!("{low} to {high}")));
+            }
+        }
+        if !(self.temperature > 0.0 && self.temperature <= 1e3) {
+            return Err(out_of_range("temperature", self.temperature, "above 0, at most 1000"));
+        }
+        if self.cross_fit == 1 {
+            return Err(out_of_range("cross_fit", 1.0, "0 (off) or 2 to 100"));
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            return Err(Error::config(format!(
+                "width is {} and heads is {}: the width must be a multiple of the heads",
+                self.width, self.heads
+            )));
+        }
+        Ok(())
+    }
+
+    /// The same settings with those of `changes` (a JSON object, or a TOML file read as one)
+    /// replaced; unknown names are refused with the list of known ones.
+    pub fn with(&self, changes: &Value) -> Result<Self> {
+        let mut all = serde_json::to_value(self).expect("plain values");
+        let object = all.as_object_mut().expect("a struct is an object");
+        let changes = changes
+            .as_object()
+            .ok_or_else(|| Error::config("found a value, expected settings as KEY = VALUE"))?;
+        for (key, value) in changes {
+            if !object.contains_key(key) {
+                let known: Vec<&str> = object.keys().map(String::as_str).collect();
+                return Err(Error::config(format!("found setting '{key}', which does not exist"))
+                    .hint(format!("the settings are: {}", known.join(", "))));
+            }
+            object.insert(key.clone(), value.clone());
+        }
+        let config: Config = serde_json::from_value(all)
+            .map_err(|e| Error::config(format!("a setting has a value of the wrong kind: {e}")))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
+    pub fn optimisers(&self) -> [AdamConfig; 4] {
+        let decayed = |rate| AdamConfig { decay: self.decay, ..AdamConfig::new(rate) };
+        [
+            decayed(self.rate_disc),
+            AdamConfig::new(self.rate_policy),
+            decayed(self.rate_fs),
+            AdamConfig::new(self.rate_psi),
+        ]
+    }
+
+    /// The network for d features and L labels. The observation preset keeps C out of the encoder,
+    /// or the prior could read it off, and gives it to the policy.
+    pub fn network(&self, features: usize, labels: usize) -> NetworkConfig {
+        let observation = self.preset == Preset::Observation;
+        NetworkConfig {
+            encoder: EncoderConfig {
+                features,
+                labels,
+                width: self.width,
+                heads: self.heads,
+                layers: self.layers,
+                ffn: self.ffn_factor * self.width,
+                norm: self.norm,
+                activation: self.activation,
+                groups: self.groups.min(features),
+                candidate_token: !observation,
+                cls_only: true,
+            },
+            policy_sees_candidates: observation,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new(Preset::Observation)
+    }
+}
+
+fn out_of_range(name: &str, value: f64, allowed: &str) -> Error {
+    Error::config(format!("{name} is {value}, allowed: {allowed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn both_presets_are_valid_and_the_paper_has_its_values() {
+        Config::default().check().unwrap();
+        let c = Config::new(Preset::Paper);
+        c.check().unwrap();
+        assert_eq!((c.width, c.heads, c.layers, c.ffn_factor), (128, 4, 2, 4));
+        assert_eq!((c.rate_disc, c.rate_policy), (1e-3, 1e-4));
+        assert_eq!((c.lambda_struct, c.neighbours, c.beta, c.temperature), (0.01, 5, 0.9, 1.0));
+        assert!(c.network(5, 3).encoder.candidate_token);
+        assert!(!Config::default().network(5, 3).encoder.candidate_token);
+    }
+
+    #[test]
+    fn changes_are_checked() {
+        let c = Config::default();
+        let changed = c.with(&json!({"epochs1": 3, "ranking": "score"})).unwrap();
+        assert_eq!((changed.epochs1, changed.ranking), (3, Ranking::Score));
+        let message = |v: Value| c.with(&v).unwrap_err().message().to_owned();
+        assert_eq!(message(json!({"epoch": 3})), "found setting 'epoch', which does not exist");
+        assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0.01 to 0.6");
+        assert_eq!(message(json!({"batch": 0})), "batch is 0, allowed: 1 to 65536");
+        assert_eq!(
+            message(json!({"cross_fit": 1})),
+            "cross_fit is 1, allowed: 0 (off) or 2 to 100"
+        );
+        assert!(message(json!({"temperature": 0.0})).starts_with("temperature is 0, allowed"));
+        assert!(message(json!({"width": 30})).contains("multiple of the heads"));
+        assert!(message(json!({"batch": "many"})).contains("wrong kind"));
+        assert!(message(json!(3)).starts_with("found a value"));
+    }
+}

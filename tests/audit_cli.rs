@@ -1,0 +1,159 @@
+//! `pomdp-fs audit` from outside: exit codes, JSON keys, messages.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn audit(arguments: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("pomdp-fs").unwrap();
+    command.arg("audit").args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("nothing but JSON on stdout")
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn gradients_as_json() {
+    let output = audit(&["gradients", "--case", "linear", "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    assert_eq!(report["pass"], true);
+    for key in ["cases", "negative_control", "unreached_parameters"] {
+        assert!(keys(&report).contains(&key), "{key}");
+    }
+    let cases = report["cases"].as_array().unwrap();
+    assert!(!cases.is_empty());
+    for case in cases {
+        let wanted = ["checked", "max_rel_err", "name", "parameters", "shape", "worst"];
+        assert!(wanted.iter().all(|k| keys(case).contains(k)), "{case}");
+        assert!(case["name"].as_str().unwrap().contains("linear"));
+        assert_eq!(case["checked"], case["parameters"], "every coordinate");
+        assert!(case["max_rel_err"].as_f64().unwrap() <= 1e-7);
+        assert_eq!(keys(&case["worst"]), ["analytic", "index", "numeric", "parameter"]);
+    }
+    assert!(report["negative_control"]["injected"].is_u64());
+    assert!(report["negative_control"]["caught"].is_u64());
+    assert_eq!(report["unreached_parameters"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn gradients_for_people() {
+    let output = audit(&["gradients", "--case", "linear"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(text.contains("linear/"), "{text}");
+    assert!(text.contains("\nPASS: "), "{text}");
+}
+
+#[test]
+fn an_injected_fault_fails() {
+    let arguments = ["gradients", "--case", "linear", "--inject", "LinearBiasDropped"];
+    let output = audit(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("FAILED") && text.contains("\nFAIL: "), "{text}");
+    assert!(text.contains("injected fault: LinearBiasDropped"), "{text}");
+    let output = audit(&[&arguments[..], &["--json", "-"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let report = json(&output);
+    assert_eq!(report["pass"], false);
+    assert_eq!(report["injected_fault"], "LinearBiasDropped");
+    let unreached = report["unreached_parameters"].as_array().unwrap();
+    assert!(unreached.iter().any(|u| u.as_str().unwrap().ends_with(".b")), "{unreached:?}");
+}
+
+#[test]
+fn an_unknown_fault_is_refused_with_the_list() {
+    let output = audit(&["gradients", "--inject", "NoSuchFault"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("found fault 'NoSuchFault', expected one of:"), "{text}");
+    for name in ["LinearBiasDropped", "SoftmaxRankOneMissing", "AdamDecayCoupled"] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn an_unknown_case_is_refused() {
+    let output = audit(&["gradients", "--case", "no-such-case"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stderr(&output), "error: no case has 'no-such-case' in its name\n");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("new");
+    let output = audit(&["export", "--case", "no-such-case", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("there is no case 'no-such-case', expected one of: pre-gelu"), "{text}");
+    assert!(!out.exists(), "nothing is written");
+}
+
+#[test]
+fn determinism_holds() {
+    let output = audit(&["determinism", "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    assert_eq!(report["pass"], true);
+    let runs = report["runs"].as_array().unwrap();
+    let threads: Vec<u64> = runs.iter().map(|r| r["threads"].as_u64().unwrap()).collect();
+    assert_eq!(threads, [1, 2, 4]);
+    assert!(runs.iter().all(|r| r["hashes"] == runs[0]["hashes"]));
+    assert_ne!(report["control"]["hashes"], runs[0]["hashes"]);
+}
+
+#[test]
+fn export_writes_two_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("case");
+    let path = out.to_str().unwrap();
+    let output = audit(&["export", "--case", "post-relu", "--out", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut files: Vec<String> = std::fs::read_dir(&out)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["case.json", "case.safetensors"]);
+    let config = std::fs::read(out.join("case.json")).unwrap();
+    let config: Value = serde_json::from_slice(&config).unwrap();
+    assert_eq!((&config["case"], &config["precision"]), (&"post-relu".into(), &"f64".into()));
+    let tensors = |dir: &Path| std::fs::read(dir.join("case.safetensors")).unwrap();
+    let first = tensors(&out);
+    // Again, and in f32: the same bytes, other bytes.
+    audit(&["export", "--case", "post-relu", "--out", path]);
+    assert_eq!(tensors(&out), first);
+    audit(&["export", "--case", "post-relu", "--out", path, "--single"]);
+    assert_ne!(tensors(&out), first);
+}
+
+#[test]
+fn an_unwritable_json_path_is_refused_before_any_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("missing/report.json");
+    let start = Instant::now();
+    // All cases, with the full-size models: seconds of work, if it were begun.
+    let output = audit(&["gradients", "--json", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("report.json"), "{}", stderr(&output));
+    assert!(output.stdout.is_empty(), "no case was run");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
