@@ -1,8 +1,8 @@
 //! Exact nearest neighbours: squared Euclidean distances by blocked GEMM, ties to the lower index.
 //!
-//! ‖a − b‖² = ‖a‖² + ‖b‖² − 2 a·b is fast but cancels. The expansion only *preselects*: the
-//! candidates that could be among the k nearest, given its error bound, are measured again
-//! directly, so the answer is that of the plain double loop.
+//! ‖a − b‖² = ‖a‖² + ‖b‖² − 2 a·b is fast but cancels. The expansion only *preselects*, in f32
+//! whatever the precision of the data: the candidates that could be among the k nearest, given its
+//! error bound, are measured again directly, so the answer is that of the plain double loop.
 
 use rayon::prelude::*;
 
@@ -10,7 +10,7 @@ use super::{Acc, Mat, gemm};
 use crate::num::{Real, dot, squared_distance, vectorize};
 
 /// Queries handled together: one GEMM of this many rows against all points.
-const QUERY_BLOCK: usize = 64;
+const QUERY_BLOCK: usize = 128;
 
 /// A neighbour: index of the point and squared distance.
 pub type Neighbour<T> = (usize, T);
@@ -31,23 +31,22 @@ pub fn nearest<T: Real>(
     if k == 0 {
         return vec![Vec::new(); queries.rows()];
     }
-    let norms: Vec<T> = points.rows_iter().map(|r| dot(r, r)).collect();
-    let norms = if points.cols() == 0 { vec![T::ZERO; points.rows()] } else { norms };
-    let largest = crate::num::max(&norms);
+    let sketch = Sketch::new(queries, points);
     let blocks: Vec<usize> = (0..queries.rows()).step_by(QUERY_BLOCK).collect();
     let found: Vec<Vec<Vec<Neighbour<T>>>> = blocks
         .into_par_iter()
         .map(|from| {
             let to = queries.rows().min(from + QUERY_BLOCK);
             let mut products = Mat::zeros(to - from, points.rows());
-            let rows = queries.view().slice_rows(from, to);
-            gemm(Acc::Set, products.view_mut(), rows, points.view().t());
-            let mut order = Vec::new();
+            let rows = sketch.queries.view().slice_rows(from, to);
+            gemm(Acc::Set, products.view_mut(), rows, sketch.points.view().t());
+            let (mut order, mut best) = (Vec::new(), Vec::new());
             (from..to)
                 .map(|i| {
                     let skip = exclude_self.then_some(i);
                     let row = products.row_mut(i - from);
-                    k_nearest(queries.row(i), points, &norms, largest, row, k, skip, &mut order)
+                    let limit = sketch.limit(i, row, k, skip, &mut best);
+                    k_nearest(queries.row(i), points, row, limit, k, skip, &mut order)
                 })
                 .collect()
         })
@@ -55,41 +54,79 @@ pub fn nearest<T: Real>(
     found.into_iter().flatten().collect()
 }
 
-/// One query. `approximate` enters as the products q·p and is overwritten with approximate distances.
+/// Queries and points in f32, scaled so that no norm exceeds 1, with the points' squared norms.
+struct Sketch {
+    queries: Mat<f32>,
+    points: Mat<f32>,
+    norms: Vec<f32>,
+}
+
+impl Sketch {
+    fn new<T: Real>(queries: &Mat<T>, points: &Mat<T>) -> Self {
+        let norm = |m: &Mat<T>| {
+            let squares = m.rows_iter().map(|r| r.iter().map(|v| v.to_f64() * v.to_f64()).sum());
+            squares.fold(0.0, f64::max)
+        };
+        let largest = norm(queries).max(norm(points));
+        let scale = if largest > 0.0 { 1.0 / largest.sqrt() } else { 1.0 };
+        let cast = |m: &Mat<T>| {
+            Mat::from_fn(m.rows(), m.cols(), |i, j| (m[(i, j)].to_f64() * scale) as f32)
+        };
+        let points = cast(points);
+        let norms = (0..points.rows()).map(|i| dot(points.row(i), points.row(i))).collect();
+        Sketch { queries: cast(queries), points, norms }
+    }
+
+    /// Turns the products of query i into approximate distances; no point beyond the returned limit
+    /// can be among the k nearest.
+    fn limit(
+        &self,
+        i: usize,
+        approximate: &mut [f32],
+        k: usize,
+        skip: Option<usize>,
+        best: &mut Vec<f32>,
+    ) -> f32 {
+        let query = self.queries.row(i);
+        let own = dot(query, query);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (a, &norm) in approximate.iter_mut().zip(&self.norms) {
+                    *a = (own + norm) - 2.0 * *a;
+                }
+            },
+        );
+        if let Some(i) = skip {
+            approximate[i] = f32::MAX;
+        }
+        // The roundings of the inputs and of d products and sums, each of terms no larger than 1.
+        let slack = 4.0 * f32::EPSILON * (query.len() + 8) as f32;
+        kth_smallest(approximate, k, best) + 2.0 * slack
+    }
+}
+
+/// The k nearest among the points within the limit, measured directly.
 fn k_nearest<T: Real>(
     query: &[T],
     points: &Mat<T>,
-    norms: &[T],
-    largest: T,
-    approximate: &mut [T],
+    approximate: &[f32],
+    limit: f32,
     k: usize,
     skip: Option<usize>,
     order: &mut Vec<Neighbour<T>>,
 ) -> Vec<Neighbour<T>> {
-    let own = dot(query, query);
-    let two = T::from_f64(2.0);
+    order.clear();
     vectorize(
         #[inline(always)]
         || {
-            for (a, &norm) in approximate.iter_mut().zip(norms) {
-                *a = (own + norm) - two * *a;
+            for (j, &a) in approximate.iter().enumerate() {
+                if a <= limit && skip != Some(j) {
+                    order.push((j, squared_distance(query, points.row(j))));
+                }
             }
         },
     );
-    if let Some(i) = skip {
-        approximate[i] = T::MAX;
-    }
-    // Bound on the error of the expansion: d roundings of terms no larger than ‖q‖² + max‖p‖².
-    let epsilon = if T::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let slack = T::from_f64(2.0 * epsilon * (query.len() + 8) as f64 * (own + largest).to_f64());
-    let kth = kth_smallest(approximate, k, order);
-    let limit = kth + slack + slack;
-    order.clear();
-    for (j, &a) in approximate.iter().enumerate() {
-        if a <= limit && skip != Some(j) {
-            order.push((j, squared_distance(query, points.row(j))));
-        }
-    }
     let by_distance = |a: &Neighbour<T>, b: &Neighbour<T>| {
         a.1.partial_cmp(&b.1).expect("finite distances").then(a.0.cmp(&b.0))
     };
@@ -101,19 +138,34 @@ fn k_nearest<T: Real>(
     order.clone()
 }
 
+/// Values looked at together: most chunks hold nothing below the limit and are passed over.
+const CHUNK: usize = 16;
+
 /// The k-th smallest value (k ≥ 1), by keeping the k smallest seen in a sorted buffer.
-fn kth_smallest<T: Real>(values: &[T], k: usize, best: &mut Vec<Neighbour<T>>) -> T {
+fn kth_smallest(values: &[f32], k: usize, best: &mut Vec<f32>) -> f32 {
     best.clear();
-    let mut limit = T::MAX;
-    for &v in values {
+    let mut limit = f32::MAX;
+    let mut consider = |v: f32| {
         if best.len() < k || v < limit {
-            let at = best.partition_point(|b| b.1 <= v);
-            best.insert(at, (0, v));
+            let at = best.partition_point(|b| *b <= v);
+            best.insert(at, v);
             best.truncate(k);
-            limit = best[best.len() - 1].1;
+            if best.len() == k {
+                limit = best[k - 1];
+            }
+        }
+        limit
+    };
+    let mut below = f32::MAX;
+    for chunk in values.chunks(CHUNK) {
+        let smallest = chunk.iter().fold(f32::MAX, |m, &v| if v < m { v } else { m });
+        if smallest < below || below == f32::MAX {
+            for &v in chunk {
+                below = consider(v);
+            }
         }
     }
-    limit
+    below
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use super::order::{Ties, relevant};
 use super::{Case, Convention, mean};
+use crate::num::vectorize;
 
 /// What is made of the depths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,19 @@ impl CoverageForm {
 /// Mean coverage in the given form; NaN when every instance is skipped. O(L) per instance.
 pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> f64 {
     let ties = convention.ties();
-    let depths = || case.rows().map(|(truth, scores)| depth(truth, scores, ties));
+    let depths = || {
+        // One call compiled for the vector unit; the rows are too short to pay for one each.
+        let mut depths = Vec::with_capacity(case.truth.rows());
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in 0..case.truth.rows() {
+                    depths.push(depth(case.truth.row(i), case.scores.row(i), ties));
+                }
+            },
+        );
+        depths.into_iter()
+    };
     let raw = || mean(depths().map(|d| Some(d as f64)));
     let labels = case.labels() as f64;
     match (form, convention) {
@@ -77,7 +90,11 @@ fn normalised(truth: &[bool], scores: &[f64], ties: Ties) -> Option<f64> {
 }
 
 /// Rank of the last relevant label; 0 without one.
+#[inline(always)]
 fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
+    if ties == Ties::Worst {
+        return depth_of_all_ties(truth, scores);
+    }
     let mut last = None;
     for (j, (&y, &f)) in truth.iter().zip(scores).enumerate() {
         if y && last.is_none_or(|worst| ties.precedes(worst, (f, j))) {
@@ -88,4 +105,21 @@ fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
     let before = scores.iter().enumerate().filter(|&(j, &f)| ties.precedes((f, j), last)).count();
     // Under `Worst` the label itself is among those that precede it.
     before + usize::from(ties != Ties::Worst)
+}
+
+/// The same under [`Ties::Worst`], where only the lowest relevant score matters.
+#[inline(always)]
+fn depth_of_all_ties(truth: &[bool], scores: &[f64]) -> usize {
+    let mut lowest = f64::INFINITY;
+    let mut any = false;
+    for (&y, &f) in truth.iter().zip(scores) {
+        let seen = if y { f } else { f64::INFINITY };
+        lowest = if seen < lowest { seen } else { lowest };
+        any |= y;
+    }
+    let mut reached = 0u32;
+    for &f in scores {
+        reached += u32::from(f >= lowest);
+    }
+    if any { reached as usize } else { 0 }
 }
