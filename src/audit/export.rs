@@ -238,7 +238,7 @@ impl<T: Real> Builder<T> {
     /// The masks of one shard that holds the whole batch: masks do not depend on the shards.
     fn put_masks(&mut self, x: &Mat<T>, c: &Mat<T>, dropout: Dropout) {
         let encoder = self.network.encoder.clone();
-        let mut ws = encoder.workspace(x.rows());
+        let mut ws = encoder.workspace();
         encoder.forward(&mut ws, x.view(), Some(c.view()), &self.p, Some(dropout), 0);
         for (l, block) in ws.blocks().iter().enumerate() {
             for (site, mask) in block.masks().expect("dropout is on") {

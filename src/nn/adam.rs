@@ -61,17 +61,21 @@ impl<T: Real> Adam<T> {
         let step_size = t(rate / correction1);
         let root = t(1.0 / correction2.sqrt());
         let shrink = t(1.0 - if coupled { 0.0 } else { rate * decay });
-        let coupled_decay = t(if coupled { decay } else { 0.0 });
         let (b1, c1, b2, c2) = (t(beta1), t(1.0 - beta1), t(beta2), t(1.0 - beta2));
         let epsilon = t(epsilon);
+        let with_decay: Vec<T>;
+        let mut g = g;
+        if coupled {
+            with_decay = g.iter().zip(&*p).map(|(&g, &p)| g + t(decay) * p).collect();
+            g = &with_decay;
+        }
         let (m, v) = (&mut self.m[..], &mut self.v[..]);
         vectorize(
             #[inline(always)]
             || {
                 for i in 0..p.len() {
-                    let g = g[i] + coupled_decay * p[i];
-                    m[i] = b1 * m[i] + c1 * g;
-                    v[i] = b2 * v[i] + c2 * (g * g);
+                    m[i] = b1 * m[i] + c1 * g[i];
+                    v[i] = b2 * v[i] + c2 * (g[i] * g[i]);
                     let denominator = v[i].sqrt() * root + epsilon;
                     p[i] = p[i] * shrink - step_size * (m[i] / denominator);
                 }
@@ -132,6 +136,21 @@ mod tests {
             assert!((p[0] - want).abs() < 1e-14, "step {t}: {} {want}", p[0]);
         }
         assert_eq!(adam.steps, 5);
+    }
+
+    /// The fault `AdamDecayCoupled` is Adam without decay on the gradient g + λ·p.
+    #[test]
+    fn coupled_decay_is_another_optimiser() {
+        let mut faulty = Adam::new(1, AdamConfig { decay: 0.5, ..AdamConfig::new(0.01) });
+        faulty.fault = Fault::AdamDecayCoupled;
+        let mut plain = Adam::new(1, AdamConfig::new(0.01));
+        let (mut p, mut q) = ([2.0], [2.0]);
+        for g in [0.5, -1.0, 0.25] {
+            faulty.step(&mut p, &[g]);
+            let coupled = g + 0.5 * q[0];
+            plain.step(&mut q, &[coupled]);
+            assert_eq!(p, q);
+        }
     }
 
     #[test]

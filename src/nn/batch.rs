@@ -38,8 +38,7 @@ impl<T: Real> Batch<T> {
     fn reserve(&mut self, rows: usize) -> usize {
         let shards = rows.div_ceil(self.shard_rows);
         while self.shards.len() < shards {
-            // A short batch gets a small workspace; it grows if a longer one comes.
-            self.shards.push(self.encoder.workspace(rows.min(self.shard_rows)));
+            self.shards.push(self.encoder.workspace());
         }
         shards
     }

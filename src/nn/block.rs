@@ -90,9 +90,9 @@ pub struct Scratch<T> {
 }
 
 impl<T: Real> Scratch<T> {
-    /// Room for `tokens` rows.
-    pub fn new(tokens: usize, width: usize, ffn: usize) -> Self {
-        let room = |cols| Mat::zeros(tokens, cols);
+    /// Empty; it takes its size from the first batch.
+    pub fn new(width: usize, ffn: usize) -> Self {
+        let room = |cols| Mat::zeros(0, cols);
         Scratch {
             ds: room(width),
             dbranch: room(width),
@@ -139,24 +139,22 @@ impl Block {
         }
     }
 
-    /// Room for `instances` sequences.
-    pub fn saved<T: Real>(&self, instances: usize) -> BlockSaved<T> {
-        let Shape { heads, keys, queries } = self.shape;
+    /// Empty; it takes its size from the first batch.
+    pub fn saved<T: Real>(&self) -> BlockSaved<T> {
         let (width, ffn) = self.up.w.shape();
-        let (all, carried) = (instances * keys, instances * queries);
-        let norm1_rows = if self.place == NormPlace::Pre { all } else { carried };
+        let empty = |cols| Mat::zeros(0, cols);
         BlockSaved {
-            norm1: NormSaved::new(norm1_rows, width),
-            a: Mat::zeros(all, width),
-            q: Mat::zeros(carried, width),
-            kv: Mat::zeros(all, 2 * width),
-            att: Mat::zeros(carried * heads, keys),
-            mixed: Mat::zeros(carried, width),
-            h1: Mat::zeros(carried, width),
-            norm2: NormSaved::new(carried, width),
-            f: Mat::zeros(carried, width),
-            hidden: Mat::zeros(carried, ffn),
-            slope: Mat::zeros(carried, ffn),
+            norm1: NormSaved::new(width),
+            a: empty(width),
+            q: empty(width),
+            kv: empty(2 * width),
+            att: empty(self.shape.keys),
+            mixed: empty(width),
+            h1: empty(width),
+            norm2: NormSaved::new(width),
+            f: empty(width),
+            hidden: empty(ffn),
+            slope: empty(ffn),
             masks: None,
             dropping: false,
         }
@@ -342,9 +340,9 @@ fn apply<T: Real>(x: &mut Mat<T>, mask: Option<&Mat<T>>) {
 fn apply_backward<T: Real>(d: &mut Mat<T>, mask: Option<&Mat<T>>, fault: Fault) {
     match mask {
         Some(mask) if fault == Fault::DropoutMaskStale => {
-            let last = d.rows() - 1;
-            for i in 0..=last {
-                mul_assign(d.row_mut(i), mask.row(last - i));
+            let rows = 0..d.rows();
+            for (i, other) in rows.clone().zip(rows.rev()) {
+                mul_assign(d.row_mut(i), mask.row(other));
             }
         }
         mask => apply(d, mask),

@@ -137,11 +137,6 @@ impl<T: Real> Workspace<T> {
     pub fn blocks(&self) -> &[BlockSaved<T>] {
         &self.saved
     }
-
-    /// Output of each block, after the tokens.
-    pub fn layers(&self) -> &[Mat<T>] {
-        &self.h
-    }
 }
 
 impl Encoder {
@@ -171,20 +166,16 @@ impl Encoder {
         &self.config
     }
 
-    /// Room for `instances` instances.
-    pub fn workspace<T: Real>(&self, instances: usize) -> Workspace<T> {
-        let width = self.config.width;
-        let rows = instances * self.tokens.count();
-        let last = if self.config.cls_only { instances } else { rows };
-        let mut h = vec![Mat::zeros(rows, width); self.blocks.len()];
-        h.push(Mat::zeros(last, width));
+    /// Empty; it takes its size from the first batch and keeps the largest.
+    pub fn workspace<T: Real>(&self) -> Workspace<T> {
+        let empty = || Mat::zeros(0, self.config.width);
         Workspace {
-            h,
-            saved: self.blocks.iter().map(|b| b.saved(instances)).collect(),
-            last_norm: NormSaved::new(instances, width),
-            phi: Mat::zeros(instances, width),
-            dh: [Mat::zeros(rows, width), Mat::zeros(rows, width)],
-            scratch: Scratch::new(rows, width, self.config.ffn),
+            h: vec![empty(); self.blocks.len() + 1],
+            saved: self.blocks.iter().map(Block::saved).collect(),
+            last_norm: NormSaved::new(self.config.width),
+            phi: empty(),
+            dh: [empty(), empty()],
+            scratch: Scratch::new(self.config.width, self.config.ffn),
         }
     }
 

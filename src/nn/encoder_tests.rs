@@ -41,12 +41,17 @@ struct Run {
 
 /// Forward and backward of a fixed random problem.
 fn run(config: EncoderConfig, rows: usize, dropout: Option<Dropout>) -> Run {
+    run_with(config, rows, dropout, Fault::None)
+}
+
+fn run_with(config: EncoderConfig, rows: usize, dropout: Option<Dropout>, fault: Fault) -> Run {
     let mut layout = Layout::default();
-    let encoder = Encoder::new(&mut layout, config).unwrap();
+    let mut encoder = Encoder::new(&mut layout, config).unwrap();
+    encoder.fault = fault;
     let p: Vec<f64> = init(&layout, &Streams::new(1));
     let (x, c, dphi) = problem(&config, rows);
     let c = config.candidate_token.then(|| c.view());
-    let mut ws = encoder.workspace(rows);
+    let mut ws = encoder.workspace();
     encoder.forward(&mut ws, x.view(), c, &p, dropout, 0);
     let mut dp = vec![0.0; layout.len()];
     let mut dx = Mat::zeros(rows, config.features);
@@ -117,7 +122,7 @@ fn dropout_changes_the_output_and_can_be_switched_off_again() {
     let encoder = Encoder::new(&mut layout, config).unwrap();
     let p: Vec<f64> = init(&layout, &Streams::new(1));
     let (x, ..) = problem(&config, 4);
-    let mut ws = encoder.workspace(4);
+    let mut ws = encoder.workspace();
     encoder.forward(&mut ws, x.view(), None, &p, Some(Dropout { rate: 0.5, key: 1 }), 0);
     assert!(ws.blocks()[0].masks().is_some());
     encoder.forward(&mut ws, x.view(), None, &p, None, 0);
@@ -187,7 +192,7 @@ fn derivative_along_a_random_direction() {
             let (x, c, dphi) = problem(&config, 3);
             let w = Mat::from_fn(3, config.features, |_, _| r.normal());
             let c = config.candidate_token.then(|| c.view());
-            let mut ws = encoder.workspace(3);
+            let mut ws = encoder.workspace();
             let mut loss = |t: f64| {
                 let p: Vec<f64> = p.iter().zip(&v).map(|(p, v)| p + t * v).collect();
                 let x = Mat::from_fn(3, config.features, |i, j| x[(i, j)] + t * w[(i, j)]);
@@ -207,5 +212,72 @@ fn derivative_along_a_random_direction() {
             let error = (analytic - numeric).abs() / analytic.abs().max(1.0);
             assert!(error < 1e-8, "{config:?}: {analytic} and {numeric}");
         }
+    }
+}
+
+#[test]
+fn tokens_can_be_put_in_by_hand() {
+    for config in variants() {
+        let whole = run(config, 4, None);
+        let mut layout = Layout::default();
+        let encoder = Encoder::new(&mut layout, config).unwrap();
+        let p: Vec<f64> = init(&layout, &Streams::new(1));
+        let (x, c, dphi) = problem(&config, 4);
+        let c = config.candidate_token.then(|| c.view());
+        let mut ws = encoder.workspace();
+        ws.tokens_mut().set_rows(4 * encoder.tokens.count());
+        encoder.tokens.forward(ws.tokens_mut().view_mut(), x.view(), c, &p);
+        encoder.forward_tokens(&mut ws, &p, None, 0);
+        assert_eq!(ws.phi, whole.phi);
+        let mut dp = vec![0.0; layout.len()];
+        encoder.backward_tokens(&mut ws, &mut dp, dphi.view(), &p);
+        assert_eq!(ws.dtokens().rows(), 4 * encoder.tokens.count());
+        encoder.tokens.backward(None, &mut dp, ws.dtokens().view(), x.view(), c, &p, Fault::None);
+        assert_eq!(dp, whole.dp);
+    }
+}
+
+#[test]
+fn every_site_of_every_block_has_its_own_mask() {
+    let config = small(NormPlace::Pre, Activation::Gelu, 1, false);
+    let config = EncoderConfig { layers: 4, ffn: 6, cls_only: false, ..config };
+    let mut layout = Layout::default();
+    let encoder = Encoder::new(&mut layout, config).unwrap();
+    let p: Vec<f64> = init(&layout, &Streams::new(1));
+    let (x, ..) = problem(&config, 9);
+    let mut ws = encoder.workspace();
+    encoder.forward(&mut ws, x.view(), None, &p, Some(Dropout { rate: 0.5, key: 1 }), 0);
+    let masks: Vec<&Mat<f64>> =
+        ws.blocks().iter().flat_map(|b| b.masks().unwrap()).map(|(_, mask)| mask).collect();
+    for (i, a) in masks.iter().enumerate() {
+        assert!(masks[..i].iter().all(|b| a != b), "mask {i} stands elsewhere too");
+    }
+}
+
+#[test]
+fn a_fault_changes_the_gradient_and_nothing_else() {
+    let config = small(NormPlace::Pre, Activation::Gelu, 3, true);
+    let dropout = Some(Dropout { rate: 0.3, key: 5 });
+    let right = run(config, 4, dropout);
+    for fault in [
+        Fault::DropoutMaskStale,
+        Fault::ResidualDropped,
+        Fault::QueryGradientDropped,
+        Fault::TokenGroupShifted,
+        Fault::CandidateTokenDropped,
+        Fault::NormMeanTermDropped,
+        Fault::NormProjectionDropped,
+        Fault::NormGainDropped,
+        Fault::AttentionScaleMissing,
+        Fault::SoftmaxRankOneMissing,
+        Fault::AttentionValueDropped,
+        Fault::GeluDensityMissing,
+        Fault::LinearWrongTranspose,
+        Fault::LinearBiasDropped,
+    ] {
+        let wrong = run_with(config, 4, dropout, fault);
+        assert_eq!(wrong.phi, right.phi, "{fault:?}");
+        assert_ne!(wrong.dp, right.dp, "{fault:?}");
+        assert!(crate::num::all_finite(&wrong.dp), "{fault:?}");
     }
 }

@@ -29,9 +29,9 @@ pub struct NormSaved<T> {
 }
 
 impl<T: Real> NormSaved<T> {
-    /// Room for `rows` rows of `width`.
-    pub fn new(rows: usize, width: usize) -> Self {
-        NormSaved { xhat: Mat::zeros(rows, width), rstd: vec![T::ZERO; rows] }
+    /// For rows of `width`; empty until the first batch.
+    pub fn new(width: usize) -> Self {
+        NormSaved { xhat: Mat::zeros(0, width), rstd: Vec::new() }
     }
 }
 
@@ -90,10 +90,10 @@ impl LayerNorm {
     ) {
         let gain = self.gain.slice(p);
         let scale = T::ONE / T::from_f64(gain.len() as f64);
-        let keep = |f: Fault| if fault == f { T::ZERO } else { T::ONE };
-        let mean_factor = scale * keep(Fault::NormMeanTermDropped);
-        let projection_factor = scale * keep(Fault::NormProjectionDropped);
-        let gain_factor = keep(Fault::NormGainDropped);
+        let unless = |f: Fault, factor: T| if fault == f { T::ZERO } else { factor };
+        let mean_factor = unless(Fault::NormMeanTermDropped, scale);
+        let projection_factor = unless(Fault::NormProjectionDropped, scale);
+        let gain_factor = unless(Fault::NormGainDropped, T::ONE);
         dinp.set_rows(dout.rows());
         let dgain = self.gain.slice_mut(dp);
         vectorize(
@@ -135,7 +135,7 @@ mod tests {
         let (norm, mut p) = layer(3);
         p[1] = 2.0;
         let inp = Mat::from_vec(2, 3, vec![1.0, 2.0, 3.0, 5.0, 5.0, 5.0]);
-        let (mut out, mut saved) = (Mat::zeros(0, 3), NormSaved::new(0, 3));
+        let (mut out, mut saved) = (Mat::zeros(0, 3), NormSaved::new(3));
         norm.forward(&mut out, &mut saved, &inp, &p);
         // Row 0: mean 2, variance 2/3.
         let z = 1.0 / (2.0f64 / 3.0 + 1e-5).sqrt();
@@ -151,7 +151,7 @@ mod tests {
     fn width_one_has_no_gradient_to_give() {
         let (norm, p) = layer(1);
         let inp = Mat::from_vec(2, 1, vec![3.0, -7.0]);
-        let (mut out, mut saved) = (Mat::zeros(0, 1), NormSaved::new(0, 1));
+        let (mut out, mut saved) = (Mat::zeros(0, 1), NormSaved::new(1));
         norm.forward(&mut out, &mut saved, &inp, &p);
         assert_eq!(out.as_slice(), &[0.5, 0.5]);
         let (mut dinp, mut dp) = (Mat::zeros(0, 1), vec![0.0; 2]);

@@ -38,11 +38,11 @@ fn case(name: &str, norm: NormPlace, activation: Activation, queries: usize) -> 
     v.case(name, text, move |z, gradient| {
         let fault = fault_of(&gradient);
         let (inp, pz) = (mat(z, &x, WIDTH), &z[p.clone()]);
-        let (mut out, mut saved) = (Mat::zeros(0, WIDTH), block.saved(INSTANCES));
+        let (mut out, mut saved) = (Mat::zeros(0, WIDTH), block.saved());
         block.forward(&mut out, &mut saved, &inp, pz, dropout, fault);
         if let Some((dz, _)) = gradient {
             let mut dx = Mat::zeros(0, WIDTH);
-            let mut scratch = Scratch::new(INSTANCES * KEYS, WIDTH, FFN);
+            let mut scratch = Scratch::new(WIDTH, FFN);
             let dp = &mut dz[p.clone()];
             block.backward(&mut dx, dp, &dout, &inp, pz, &saved, &mut scratch, fault);
             add(dz, &x, &dx);

@@ -57,7 +57,7 @@ fn case(config: EncoderConfig, dropout: bool) -> Case {
         encoder.fault = fault;
         let (xm, pz) = (mat(z, &x, config.features), &z[p.clone()]);
         let c = config.candidate_token.then(|| c.view());
-        let mut ws = encoder.workspace(ROWS);
+        let mut ws = encoder.workspace();
         encoder.forward(&mut ws, xm.view(), c, pz, dropout, 0);
         let value = inner(&ws.phi, &dphi);
         if let Some((dz, _)) = gradient {

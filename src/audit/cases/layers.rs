@@ -68,7 +68,7 @@ fn layernorm(n: usize, d: usize) -> Case {
     v.case(&name, format!("two inputs {n}×{d}"), move |z, mut gradient| {
         let mut total = 0.0;
         for k in 0..2 {
-            let (mut out, mut saved) = (Mat::zeros(n, d), NormSaved::new(n, d));
+            let (mut out, mut saved) = (Mat::zeros(n, d), NormSaved::new(d));
             layer.forward(&mut out, &mut saved, &mat(z, &inputs[k], d), &z[p.clone()]);
             total += inner(&out, &douts[k]);
             if let Some((dz, fault)) = &mut gradient {

@@ -36,7 +36,7 @@ impl<T: Real> Shard<T> {
         let e = network.config().encoder;
         let tokens = rows * network.encoder.tokens.count();
         Shard {
-            ws: network.encoder.workspace(rows),
+            ws: network.encoder.workspace(),
             tokens: Mat::zeros(tokens, e.width),
             dtokens: Vec::new(),
             open: vec![vec![true; e.features]; rows],

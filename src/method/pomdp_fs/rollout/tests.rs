@@ -42,7 +42,7 @@ fn problem(network: &Network, rows: usize) -> Problem {
 fn masked_state(network: &Network, x: &[f64], chosen: &[usize], p: &[f64]) -> Vec<f64> {
     let masked: Vec<f64> =
         (0..FEATURES).map(|j| if chosen.contains(&j) { x[j] } else { 0.0 }).collect();
-    let mut ws = network.encoder.workspace(1);
+    let mut ws = network.encoder.workspace();
     network.encoder.forward(&mut ws, View::new(&masked, 1, FEATURES), None, p, None, 0);
     ws.phi.row(0).to_vec()
 }
