@@ -20,10 +20,10 @@ const DOUBLINGS: usize = 5;
 const NOISE: f64 = 8.0 * f64::EPSILON;
 
 /// Estimated relative error that is good enough to stop at.
-const ENOUGH: f64 = 2e-9;
+const ENOUGH: f64 = 5e-10;
 
 /// f′(x) where `f` is given as a function of the displacement from x. Stops when the estimated error
-/// is 2·10⁻⁹ of the derivative, or of `floor` if that is larger.
+/// is 5·10⁻¹⁰ of the derivative, or of `floor` if that is larger.
 pub fn derivative(mut f: impl FnMut(f64) -> f64, x: f64, floor: f64) -> f64 {
     let first = FIRST_STEP * x.abs().max(1.0);
     let mut best = Estimate { value: f64::NAN, error: f64::INFINITY };

@@ -66,7 +66,8 @@ pub struct Config {
     pub dropout: f64,
     /// Decoupled weight decay of encoder and discriminative head.
     pub decay: f64,
-    /// ρ at the start: probability that a label that is not true became a candidate.
+    /// ρ at the start: probability that a label that is not true became a candidate. 0: the share
+    /// of candidates of the rarest label, the largest value that the data allow.
     pub rho: f64,
     /// τ, weight of the entropy in the observation reward.
     pub entropy: f64,
@@ -116,7 +117,7 @@ impl Config {
             neighbours: 5,
             dropout: 0.0,
             decay: 0.0,
-            rho: 0.2,
+            rho: 0.0,
             entropy: 0.0,
             cross_fit: 0,
             at_least_one: false,
@@ -165,7 +166,7 @@ impl Config {
             ("neighbours", n(self.neighbours), 0.0, 1e6),
             ("dropout", self.dropout, 0.0, 0.95),
             ("decay", self.decay, 0.0, 1.0),
-            ("rho", self.rho, 0.01, 0.6),
+            ("rho", self.rho, 0.0, 0.6),
             ("entropy", self.entropy, 0.0, 100.0),
             ("cross_fit", n(self.cross_fit), 0.0, 100.0),
             ("epochs2", n(self.epochs2), 0.0, 1e6),
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!((changed.epochs1, changed.ranking), (3, Ranking::Score));
         let message = |v: Value| c.with(&v).unwrap_err().message().to_owned();
         assert_eq!(message(json!({"epoch": 3})), "found setting 'epoch', which does not exist");
-        assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0.01 to 0.6");
+        assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0 to 0.6");
         assert_eq!(message(json!({"batch": 0})), "batch is 0, allowed: 1 to 65536");
         assert_eq!(
             message(json!({"cross_fit": 1})),

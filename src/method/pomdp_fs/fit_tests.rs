@@ -162,3 +162,33 @@ fn the_observer_can_stop_a_fit() {
     let e = method.fit(&training, &mut context).unwrap_err();
     assert_eq!(e.kind(), crate::ErrorKind::Cancelled);
 }
+
+#[test]
+fn zz_explore() {
+    let t = toy(400, 8, 3);
+    for (epochs1, rate, dropout) in [
+        (12, 3e-3, 0.3),
+        (20, 3e-3, 0.3),
+        (40, 3e-3, 0.3),
+        (40, 3e-3, 0.6),
+        (20, 1e-2, 0.3),
+        (40, 1e-2, 0.5),
+        (60, 3e-3, 0.7),
+    ] {
+        let config = Config {
+            epochs1,
+            dropout,
+            rate_disc: rate,
+            rate_policy: rate,
+            epochs2: 0,
+            ..quick(Preset::Observation)
+        };
+        let o = run(&config, &t, 3).unwrap();
+        eprintln!(
+            "EXPLORE {epochs1} {rate} {dropout}: {} -> {} rho {}",
+            t.candidates.hamming_distance(&t.truth),
+            o.fitted.pseudo.unwrap().hamming_distance(&t.truth),
+            o.rho
+        );
+    }
+}

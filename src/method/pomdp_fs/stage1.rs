@@ -97,7 +97,7 @@ impl<'a> Trainer1<'a> {
     pub fn start(&self) -> State1 {
         let network = self.stage.network();
         let mut p = network.init(&self.streams.child("init"));
-        let rho = self.config.rho;
+        let rho = self.first_rho();
         if self.config.preset == Preset::Observation {
             // The prior starts at the prevalence that the candidates imply, the policy at the
             // posterior, with small weights.
@@ -119,6 +119,18 @@ impl<'a> Trainer1<'a> {
             rho,
             epoch: 0,
         }
+    }
+
+    /// Every label is a candidate at least with probability ρ, so the rarest one bounds it. EM must
+    /// start at the upper bound: any smaller ρ explains the candidates as well, with a prior that
+    /// believes the noise, and EM would stay there.
+    fn first_rho(&self) -> f64 {
+        if self.config.rho > 0.0 {
+            return self.config.rho;
+        }
+        let n = self.candidates.rows().max(1) as f64;
+        let shares = self.candidates.count_by_label().into_iter().map(|c| c as f64 / n);
+        shares.fold(RHO.1, f64::min).max(RHO.0)
     }
 
     /// One epoch: every row once, in random order.
