@@ -117,7 +117,7 @@ fn zero_rows_give_zero_losses_and_zero_gradients() {
             assert_eq!(loss, Stage2Loss::default());
             assert!(gradient.iter().all(|&g| g == 0.0));
             // The encoder alone, without the batch around it.
-            let mut ws = network.encoder.workspace::<f32>(0);
+            let mut ws = network.encoder.workspace::<f32>();
             let (none, mut dp) = (Mat::zeros(0, LABELS), vec![0.0; p.len()]);
             network.encoder.forward(&mut ws, x.view(), Some(none.view()), &p, None, 0);
             let (dphi, c) = (Mat::zeros(0, 8), Some(none.view()));

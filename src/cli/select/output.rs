@@ -11,7 +11,7 @@ use super::job::{Scores, Seconds, Setting};
 use crate::cli::Context;
 use crate::data::Labels;
 use crate::measure::METRICS;
-use crate::method::pomdp_fs::{Network, Outcome};
+use crate::method::pomdp_fs::{Network, Outcome, Preset};
 use crate::num::Real;
 use crate::{Error, Result, io};
 
@@ -57,17 +57,22 @@ pub(super) fn report(
     context: &Context,
 ) -> Result<()> {
     let (kept, all) = (pseudo(outcome).count(), setting.candidates.count());
+    // The printed form has no observation model, and so no noise rate.
+    let rate = match setting.config.preset {
+        Preset::Observation => format!("; learned noise rate {:.3}", outcome.rho),
+        Preset::Paper => String::new(),
+    };
     context.say(format!(
-        "\nLabels: {} of {all} candidate labels removed ({:.1} %), {kept} kept; learned noise rate \
-         {:.3}",
+        "\nLabels: {} of {all} candidate labels removed ({:.1} %), {kept} kept{rate}",
         all - kept,
         100.0 * (all - kept) as f64 / all.max(1) as f64,
-        outcome.rho
     ));
     if let Some((before, after)) = errors(setting, outcome) {
-        let change = 100.0 * (1.0 - after / before.max(f64::MIN_POSITIVE));
+        let change = 100.0 * (after / before.max(f64::MIN_POSITIVE) - 1.0);
+        let direction = if change > 0.0 { "more" } else { "fewer" };
         context.say(format!(
-            "  wrong label cells: {before:.4} with all candidates, {after:.4} after ({change:+.0} % fewer)"
+            "  wrong label cells: {before:.4} with all candidates, {after:.4} after ({:.0} % {direction})",
+            change.abs()
         ));
     }
     context.say(format!("\nFeatures: the best {} of {}", setting.budget, setting.dataset.d()));

@@ -32,6 +32,8 @@ use crate::{Error, Result};
 
 /// Bounds of ρ.
 const RHO: (f64, f64) = (0.01, 0.6);
+/// ρ never starts above this, or EM would drop everything before it has learned anything.
+const LARGEST_START: f64 = 0.3;
 
 /// One epoch of Stage 1, for the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -130,7 +132,7 @@ impl<'a> Trainer1<'a> {
         }
         let n = self.candidates.rows().max(1) as f64;
         let shares = self.candidates.count_by_label().into_iter().map(|c| c as f64 / n);
-        shares.fold(RHO.1, f64::min).max(RHO.0)
+        shares.fold(LARGEST_START, f64::min).max(RHO.0)
     }
 
     /// One epoch: every row once, in random order.
