@@ -6,7 +6,7 @@
 //!
 //! A step that is too large truncates, one that is too small rounds; both depend on the coordinate.
 //! So the step is halved from 2⁻⁵ on, and if noise rules doubled from there (with extrapolation), and the value with the smallest *estimated* error is taken:
-//! truncation from the last two changes of D (two, because one may be small by accident) plus the
+//! truncation from the changes of D so far (all of them, because one may be small by accident) plus the
 //! rounding noise of f over h. The choice never looks at the analytic gradient.
 
 /// Largest step, relative to max(1, |x|).
@@ -32,13 +32,14 @@ pub fn derivative(mut f: impl FnMut(f64) -> f64, x: f64, floor: f64) -> f64 {
     // Downwards: halve the step until the error is small or noise rules.
     let (start, wide) = (f_at(first), f_at(2.0 * first));
     let (mut near, mut far, mut h) = (start, wide, first);
-    let (mut previous, mut change_before) = (f64::NAN, f64::NAN);
+    let (mut previous, mut expected) = (f64::NAN, f64::NAN);
     for _ in 0..=HALVINGS {
         let value = five_points(near, far, h);
-        // D(h) is off by a fifteenth of the change from D(2h), once the h⁴ term rules, and each
-        // change is a sixteenth of the one before. NaN until both are known.
+        // D(h) is off by a fifteenth of the change from D(2h) once the h⁴ term rules, and then each
+        // change is a sixteenth of the one before. A change that is smaller than that is an
+        // accident and not believed. NaN until two changes are known.
         let change = (value - previous).abs();
-        let truncation = if change > change_before / 16.0 { change } else { change_before / 16.0 };
+        let truncation = if change > expected { change } else { expected };
         best.improve(value, truncation / 15.0 + noise(near, h));
         if best.is_enough(floor) {
             return best.value;
@@ -46,7 +47,8 @@ pub fn derivative(mut f: impl FnMut(f64) -> f64, x: f64, floor: f64) -> f64 {
         if noise(near, h) > best.error {
             break;
         }
-        (previous, change_before) = (value, change);
+        let seen = if expected > change { expected } else { change };
+        (previous, expected) = (value, seen / 16.0);
         h /= 2.0;
         (far, near) = (near, f_at(h));
     }
