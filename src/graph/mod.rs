@@ -116,7 +116,8 @@ mod tests {
             laplacian[(i, j)] -= w;
             laplacian[(j, i)] -= w;
         }
-        let lu = Mat::from_fn(13, 4, |i, c| (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum());
+        let lu: Mat<f64> =
+            Mat::from_fn(13, 4, |i, c| (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum());
         let form: f64 = lu.as_slice().iter().zip(u.as_slice()).map(|(a, b)| a * b).sum();
         let mut du = Mat::from_fn(13, 4, |_, _| 1.0);
         let value = g.penalty(&mut du, &u, 0.25, Fault::None);

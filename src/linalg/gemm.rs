@@ -104,6 +104,21 @@ mod tests {
         }
     }
 
+    /// Another library's product: the reference and we could be wrong together.
+    #[test]
+    fn agrees_with_nalgebra() {
+        let (a, b) = (random::<f64>(19, 300, "a"), random::<f64>(300, 23, "b"));
+        let other = nalgebra::DMatrix::from_row_slice(19, 300, a.as_slice())
+            * nalgebra::DMatrix::from_row_slice(300, 23, b.as_slice());
+        let mut c = Mat::zeros(19, 23);
+        gemm(Acc::Set, c.view_mut(), a.view(), b.view());
+        for i in 0..19 {
+            for j in 0..23 {
+                assert!((c[(i, j)] - other[(i, j)]).abs() < 1e-11, "({i}, {j})");
+            }
+        }
+    }
+
     #[test]
     fn strided_windows() {
         let (a, b) = (random::<f32>(12, 7, "a"), random::<f32>(7, 9, "b"));
