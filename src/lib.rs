@@ -38,6 +38,7 @@
 //! ```
 
 pub mod audit;
+mod checksum;
 pub mod classify;
 #[cfg(feature = "cli")]
 pub mod cli;

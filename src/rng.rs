@@ -121,19 +121,7 @@ impl Rng {
     pub fn categorical<T: Real>(&mut self, weights: &[T]) -> usize {
         let total: f64 = weights.iter().map(|w| w.to_f64()).sum();
         assert!(total > 0.0 && total.is_finite(), "categorical weights sum to {total}");
-        let mut left = self.uniform() * total;
-        let mut last = 0;
-        for (i, w) in weights.iter().enumerate() {
-            let w = w.to_f64();
-            if w > 0.0 {
-                last = i;
-                if left < w {
-                    return i;
-                }
-                left -= w;
-            }
-        }
-        last // rounding used up the last slice
+        slice_of(weights, self.uniform() * total).expect("a positive weight")
     }
 
     /// Fisher-Yates.
@@ -149,6 +137,24 @@ impl Rng {
         self.shuffle(&mut order);
         order
     }
+}
+
+/// Lay the weights end to end from 0: the index whose slice holds `u`, the last slice where rounding
+/// used it up. None when no weight is positive.
+pub fn slice_of<T: Real>(weights: &[T], u: f64) -> Option<usize> {
+    let mut left = u;
+    let mut last = None;
+    for (i, w) in weights.iter().enumerate() {
+        let w = w.to_f64();
+        if w > 0.0 {
+            last = Some(i);
+            if left < w {
+                break;
+            }
+            left -= w;
+        }
+    }
+    last
 }
 
 #[cfg(test)]

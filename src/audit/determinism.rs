@@ -1,7 +1,6 @@
 //! The same bytes at any thread count: training steps of both stages, hashed after each step.
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::graph::Graph;
 use crate::linalg::Mat;
@@ -9,9 +8,9 @@ use crate::method::pomdp_fs::{
     DiscWeights, Network, NetworkConfig, Rollouts, Sampled, Stage1, Stage2Weights, Trajectories,
 };
 use crate::nn::{Adam, AdamConfig, Dropout, EncoderConfig, adam::clip};
-use crate::num::Real;
+use crate::num::{Real, little_endian};
 use crate::rng::Streams;
-use crate::{Error, Result};
+use crate::{Error, Result, checksum};
 
 /// Enough rows for several shards and lanes, with a last shard that is not full.
 const ROWS: usize = 301;
@@ -112,11 +111,7 @@ fn update(adam: &mut Adam<f32>, p: &mut [f32], dp: &mut [f32], hashes: &mut Vec<
 
 /// SHA-256 of the values' little-endian bytes, in hexadecimal.
 pub fn sha256<T: Real>(values: &[T]) -> String {
-    let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
-    for v in values {
-        v.write_le(&mut bytes);
-    }
-    Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect()
+    checksum::sha256(&little_endian(values))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Data sets: from a file to a training set with candidate labels.
 
 pub mod catalog;
-mod checksum;
 mod choice;
 mod dataset;
 mod info;

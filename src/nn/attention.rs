@@ -10,7 +10,7 @@
 
 use super::fault::Fault;
 use crate::linalg::Mat;
-use crate::num::{Real, dot, max, vectorize};
+use crate::num::{Real, axpy, dot, max, vectorize};
 
 /// Sizes of an attention call.
 #[derive(Clone, Copy, Debug)]
@@ -120,14 +120,6 @@ pub fn backward<T: Real>(
             }
         },
     );
-}
-
-/// y += c · x.
-#[inline(always)]
-fn axpy<T: Real>(y: &mut [T], c: T, x: &[T]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = c.mul_add(x, *y);
-    }
 }
 
 /// In place, shifted by the maximum.

@@ -23,6 +23,14 @@ pub fn bce<T: Real>(du: &mut [T], u: &[T], z: &[T], weight: T, fault: Fault) -> 
     weight * total
 }
 
+/// Σ BCE(u, z).
+pub fn bce_sum<T: Real>(u: &[T], z: &[T]) -> T {
+    vectorize(
+        #[inline(always)]
+        || u.iter().zip(z).map(|(&u, &z)| bce_value(u, z)).sum(),
+    )
+}
+
 /// BCE of one logit.
 #[inline(always)]
 pub fn bce_value<T: Real>(u: T, z: T) -> T {

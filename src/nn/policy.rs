@@ -11,7 +11,7 @@
 
 use super::fault::Fault;
 use super::loss::bce_value;
-use crate::num::{Real, log_sum_exp};
+use crate::num::{Real, log_sum_exp, vectorize};
 
 /// Σ weight_j ln π(z_j) over the candidates of one instance; its gradient is added to `ds`.
 /// `open[j]` says whether j ∈ C; z_j ∈ {0, 1}.
@@ -79,12 +79,17 @@ impl<T: Real> Categorical<'_, T> {
         for (j, p) in probs.iter_mut().enumerate() {
             *p = if self.open[j] || stale { self.scores[j] * inverse } else { T::NEG_INFINITY };
         }
-        let norm = log_sum_exp(probs);
-        for p in probs.iter_mut() {
-            // exp(−∞) is exactly 0.
-            *p = (*p - norm).exp();
-        }
-        norm
+        vectorize(
+            #[inline(always)]
+            || {
+                let norm = log_sum_exp(probs);
+                for p in probs.iter_mut() {
+                    // exp(−∞) is exactly 0.
+                    *p = (*p - norm).exp();
+                }
+                norm
+            },
+        )
     }
 
     /// weight · ln π(a); its gradient is added to `ds`. `probs` is overwritten with π.

@@ -28,6 +28,21 @@ pub fn mul_assign<T: Real>(y: &mut [T], x: &[T]) {
     );
 }
 
+/// y ← y + c · x, fused; to be inlined into a vectorised loop.
+#[inline(always)]
+pub fn axpy<T: Real>(y: &mut [T], c: T, x: &[T]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = c.mul_add(x, *y);
+    }
+}
+
+/// The values' little-endian bytes.
+pub fn little_endian<T: Real>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
+    values.iter().for_each(|v| v.write_le(&mut bytes));
+    bytes
+}
+
 /// y ← c · y.
 pub fn scale<T: Real>(y: &mut [T], c: T) {
     vectorize(

@@ -115,8 +115,8 @@ macro_rules! elementary {
                 }
 
                 #[inline(always)]
-                fn exp(self) -> Self {
-                    exp_parts(self).0
+                fn exp_parts(self) -> (Self, Self) {
+                    exp_parts(self)
                 }
 
                 #[inline(always)]
@@ -189,6 +189,17 @@ macro_rules! elementary {
                     let positive = if self > 0.0 { self } else { 0.0 };
                     let (e, e_lo) = exp_parts(-self.abs());
                     positive + ln_1p_unit(e, e_lo)
+                }
+
+                #[inline(always)]
+                fn ln_1p(self, tail: Self) -> Self {
+                    let small = ln_1p_unit(self, tail);
+                    let sum = 1.0 + self;
+                    // What the rounding of 1 + x left out, to first order.
+                    let rest =
+                        (if self > 1.0 { 1.0 - (sum - self) } else { self - (sum - 1.0) }) + tail;
+                    let large = Real::ln(sum) + rest / sum;
+                    if self <= 1.0 { small } else { large }
                 }
             }
         };
@@ -266,19 +277,8 @@ elementary!(
     ]
 );
 
-/// ln Σ e^(xᵢ), shifted by the maximum so that nothing overflows. −∞ for an empty slice or when all
-/// entries are −∞.
-pub fn log_sum_exp<T: Real>(x: &[T]) -> T {
-    let top = super::max(x);
-    if top == T::NEG_INFINITY {
-        return top;
-    }
-    let mut sum = T::ZERO;
-    for &v in x {
-        sum += (v - top).exp();
-    }
-    top + sum.ln()
-}
+#[cfg(test)]
+pub(super) mod ulps;
 
 #[cfg(test)]
 #[path = "math_tests.rs"]

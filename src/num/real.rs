@@ -70,7 +70,12 @@ pub trait Real:
         self != self
     }
     /// eˣ.
-    fn exp(self) -> Self;
+    #[inline(always)]
+    fn exp(self) -> Self {
+        self.exp_parts().0
+    }
+    /// eˣ as an unevaluated sum: the value, and what its rounding left out.
+    fn exp_parts(self) -> (Self, Self);
     /// ln x; −∞ at 0, NaN below.
     fn ln(self) -> Self;
     /// Hyperbolic tangent.
@@ -79,6 +84,8 @@ pub trait Real:
     fn erf(self) -> Self;
     /// σ(x) = 1/(1 + e^(−x)), without overflow on either side.
     fn sigmoid(self) -> Self;
+    /// ln(1 + x + tail) for x ≥ 0 and a tail far below x: an unevaluated sum keeps its last bits.
+    fn ln_1p(self, tail: Self) -> Self;
     /// ln(1 + eˣ), stable for all x.
     fn softplus(self) -> Self;
     /// ln σ(x) = −softplus(−x).

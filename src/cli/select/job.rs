@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::{Budget, Select, output};
 use crate::classify::svm::LinearSvm;
 use crate::classify::{Classifier, Targets};
@@ -17,7 +15,7 @@ use crate::measure::{Case, Convention, CoverageForm, Summary};
 use crate::method::Training;
 use crate::method::pomdp_fs::checkpoint::{pack, unpack};
 use crate::method::pomdp_fs::{Config, Fit, Outcome};
-use crate::{Error, Result, io};
+use crate::{Error, Result, checksum, io};
 
 /// The least time between two checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
@@ -207,8 +205,7 @@ fn fingerprint(setting: &Setting) -> String {
         setting.seed,
         setting.scaler.columns(),
     );
-    let digest = Sha256::digest(format!("{text} {cells}").as_bytes());
-    digest.iter().map(|b| format!("{b:02x}")).collect()
+    checksum::sha256(format!("{text} {cells}").as_bytes())
 }
 
 /// A linear SVM on the selected features of the training rows, scored on the held-out truth.

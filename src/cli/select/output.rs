@@ -12,7 +12,7 @@ use crate::cli::Context;
 use crate::data::Labels;
 use crate::measure::METRICS;
 use crate::method::pomdp_fs::{Network, Outcome, Preset};
-use crate::num::Real;
+use crate::num::little_endian;
 use crate::{Error, Result, io};
 
 /// Number of features and of metrics shown on the screen.
@@ -316,10 +316,4 @@ fn model(setting: &Setting, outcome: &Outcome) -> Result<Vec<u8>> {
     let metadata = HashMap::from([("format".to_owned(), "pomdp-fs model 1".to_owned())]);
     safetensors::serialize(views, Some(metadata))
         .map_err(|e| Error::numeric(format!("cannot pack the model: {e}")))
-}
-
-fn little_endian<T: Real>(values: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
-    values.iter().for_each(|v| v.write_le(&mut bytes));
-    bytes
 }

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::checksum;
 use super::{Entry, KnownFile};
+use crate::checksum;
 use crate::{Error, Result, io};
 
 /// Puts the missing files of `entry` into `folder/NAME/`; tells `note` what it does. Returns all

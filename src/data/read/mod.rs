@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::{Dataset, Labels, Source};
+use crate::checksum::hex;
 use crate::{Error, Result};
 pub use options::{Format, Impute, LabelSpec, Part, ReadOptions, Role, split_names};
 
@@ -257,11 +258,6 @@ impl<R: Read> Read for Hashing<R> {
     }
 }
 
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,7 +290,7 @@ mod tests {
             assert!(notes.contains("hierarchy") && notes.contains("not in the order"), "{notes}");
         }
         let set = load(dir.path().join("x.arff.gz"), &ReadOptions::default()).unwrap();
-        assert_eq!(set.source.sha256, super::super::checksum::sha256(&packed));
+        assert_eq!(set.source.sha256, crate::checksum::sha256(&packed));
         assert_eq!(set.name, "x");
     }
 

@@ -14,7 +14,7 @@ use super::stage1::{Epoch1, State1};
 use super::stage2::{Epoch2, State2};
 use crate::linalg::Mat;
 use crate::nn::{Adam, AdamConfig, Fault};
-use crate::num::Real;
+use crate::num::little_endian;
 use crate::{Error, Result};
 
 /// Everything that is not an array.
@@ -41,7 +41,7 @@ struct Stage {
 /// Packs the progress of a fit. `fingerprint` names data and settings; see [`unpack`].
 pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Vec<u8> {
     let mut tensors: Vec<(&str, Dtype, Vec<u8>)> = Vec::new();
-    let mut put = |name, values: &[f32]| tensors.push((name, Dtype::F32, bytes(values)));
+    let mut put = |name, values: &[f32]| tensors.push((name, Dtype::F32, little_endian(values)));
     put("confidence", progress.confidence.as_slice());
     put("disambiguator", disambiguator);
     if let Some(s) = &progress.stage1 {
@@ -57,8 +57,8 @@ pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Ve
         put("stage2.main.v", &s.main.v);
         put("stage2.psi.m", &s.psi.m);
         put("stage2.psi.v", &s.psi.v);
-        tensors.push(("stage2.selected", Dtype::F64, bytes(&s.selected)));
-        tensors.push(("stage2.credit", Dtype::F64, bytes(&s.credit)));
+        tensors.push(("stage2.selected", Dtype::F64, little_endian(&s.selected)));
+        tensors.push(("stage2.credit", Dtype::F64, little_endian(&s.credit)));
     }
     let rest = Rest {
         fingerprint: fingerprint.into(),
@@ -156,10 +156,4 @@ pub fn unpack(
         history2: rest.history2,
     };
     Ok((progress, f32s("disambiguator")?))
-}
-
-fn bytes<T: Real>(values: &[T]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(values.len() * T::BYTES);
-    values.iter().for_each(|v| v.write_le(&mut out));
-    out
 }

@@ -8,8 +8,8 @@ use crate::method::pomdp_fs::Network;
 use crate::nn::encoder::Workspace;
 use crate::nn::policy::Categorical;
 use crate::nn::{Fault, loss};
-use crate::num::{Real, add_assign};
-use crate::rng::mix;
+use crate::num::{Real, add_assign, axpy};
+use crate::rng::{mix, slice_of};
 
 /// Memory of a few rollouts that advance together.
 pub(super) struct Shard<T> {
@@ -102,9 +102,7 @@ impl<T: Real> Shard<T> {
             self.encode(network, p);
             network.disc.forward(self.logits.view_mut(), self.ws.phi.view(), p);
             for i in 0..rows {
-                let (u, y) = (self.logits.row(i), y.row(range.start + i));
-                let sum: T = u.iter().zip(y).map(|(&u, &y)| loss::bce_value(u, y)).sum();
-                losses[(i, t)] = mean * sum;
+                losses[(i, t)] = mean * loss::bce_sum(self.logits.row(i), y.row(range.start + i));
             }
             if t == steps {
                 break;
@@ -263,13 +261,6 @@ impl<T: Real> Shard<T> {
     }
 }
 
-/// y += c · x.
-fn axpy<T: Real>(y: &mut [T], c: T, x: &[T]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = c.mul_add(x, *y);
-    }
-}
-
 /// Uniform on [0, 1) from (key, row, step).
 pub(super) fn uniform(key: u64, row: usize, step: usize) -> f64 {
     let bits = mix(mix(key ^ mix(row as u64)).wrapping_add(step as u64));
@@ -280,17 +271,5 @@ pub(super) fn uniform(key: u64, row: usize, step: usize) -> f64 {
 /// the finite numbers and the probabilities are NaN, it is the first open one: the losses beside it
 /// are NaN too and stop the run, and no feature is selected twice until then.
 pub(super) fn draw<T: Real>(probs: &[T], open: &[bool], u: f64) -> usize {
-    let mut left = u;
-    let mut last = open.iter().position(|&o| o).unwrap_or_default();
-    for (j, p) in probs.iter().enumerate() {
-        let p = p.to_f64();
-        if p > 0.0 {
-            last = j;
-            if left < p {
-                return j;
-            }
-            left -= p;
-        }
-    }
-    last
+    slice_of(probs, u).or_else(|| open.iter().position(|&o| o)).unwrap_or_default()
 }
