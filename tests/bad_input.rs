@@ -269,8 +269,15 @@ fn an_unchecked_nan_is_seen_in_the_loss() {
 }
 
 fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Result<Outcome> {
-    let config =
-        Config { width: 8, heads: 2, epochs1: 2, epochs2: 2, batch, ..Config::new(preset) };
+    let config = Config {
+        width: 8,
+        heads: 2,
+        epochs1: 2,
+        epochs2: 2,
+        updates2: 0,
+        batch,
+        ..Config::new(preset)
+    };
     let mut silent = Silent;
     let mut context = Context { streams: Streams::new(1), budget: 3, observer: &mut silent };
     PomdpFs::new(config).run(&Training { x, candidates }, &mut context)

@@ -26,7 +26,7 @@ pub enum Ranking {
     Frequency,
     /// Average probability of the feature over the visited states (Section 4.2).
     Score,
-    /// Mean drop of the loss when the feature is selected.
+    /// Mean drop of the loss when the feature is selected, shrunken where selections are few.
     Credit,
 }
 
@@ -75,8 +75,12 @@ pub struct Config {
     pub cross_fit: usize,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
-    /// E₂, epochs of Stage 2.
+    /// E₂, epochs of Stage 2; more if `updates2` asks for them.
     pub epochs2: usize,
+    /// Least number of updates of Stage 2; epochs are added until it is reached.
+    pub updates2: usize,
+    /// Longest rollout: T = min(k_fs, rollout). 0: T = k_fs, as printed.
+    pub rollout: usize,
     /// η_fs, of encoder and discriminative head in Stage 2.
     pub rate_fs: f64,
     /// Learning rate of the feature policy ψ.
@@ -122,6 +126,8 @@ impl Config {
             cross_fit: 0,
             at_least_one: false,
             epochs2: 4,
+            updates2: 0,
+            rollout: 0,
             rate_fs: 1e-3,
             rate_psi: 1e-3,
             lambda_fs: 1.0,
@@ -141,6 +147,9 @@ impl Config {
                 dropout: 0.7,
                 decay: 1e-2,
                 entropy: 1.0,
+                epochs2: 1,
+                updates2: 120,
+                rollout: 64,
                 rate_psi: 1e-2,
                 gamma: 0.0,
                 ranking: Ranking::Credit,
@@ -150,7 +159,7 @@ impl Config {
     }
 
     /// Numeric settings: name, value, smallest, largest.
-    fn ranges(&self) -> [(&'static str, f64, f64, f64); 24] {
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 26] {
         let n = |v: usize| v as f64;
         [
             ("width", n(self.width), 1.0, 4096.0),
@@ -170,6 +179,8 @@ impl Config {
             ("entropy", self.entropy, 0.0, 100.0),
             ("cross_fit", n(self.cross_fit), 0.0, 100.0),
             ("epochs2", n(self.epochs2), 0.0, 1e6),
+            ("updates2", n(self.updates2), 0.0, 1e9),
+            ("rollout", n(self.rollout), 0.0, 1e6),
             ("rate_fs", self.rate_fs, 0.0, 1.0),
             ("rate_psi", self.rate_psi, 0.0, 1.0),
             ("lambda_fs", self.lambda_fs, 0.0, 1e6),
@@ -222,6 +233,11 @@ impl Config {
             .map_err(|e| Error::config(format!("a setting has a value of the wrong kind: {e}")))?;
         config.check()?;
         Ok(config)
+    }
+
+    /// Epochs of Stage 2 on n rows.
+    pub fn stage2_epochs(&self, n: usize) -> usize {
+        self.epochs2.max(self.updates2.div_ceil(n.div_ceil(self.batch).max(1)))
     }
 
     /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
@@ -283,6 +299,16 @@ mod tests {
         assert_eq!((c.lambda_struct, c.neighbours, c.beta, c.temperature), (0.01, 5, 0.9, 1.0));
         assert!(c.network(5, 3).encoder.candidate_token);
         assert!(!Config::default().network(5, 3).encoder.candidate_token);
+    }
+
+    #[test]
+    fn small_sets_get_more_epochs_for_the_same_number_of_updates() {
+        let c = Config { batch: 64, epochs2: 2, updates2: 120, ..Config::default() };
+        // 31, 4 and 1 batches an epoch.
+        assert_eq!([1933, 206, 5].map(|n| c.stage2_epochs(n)), [4, 30, 120]);
+        assert_eq!(c.stage2_epochs(1_000_000), 2);
+        assert_eq!(Config { updates2: 0, ..c }.stage2_epochs(5), 2);
+        assert_eq!(Config::new(Preset::Paper).stage2_epochs(5), 4);
     }
 
     #[test]

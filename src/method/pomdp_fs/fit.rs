@@ -119,14 +119,18 @@ impl<'a> Fit<'a> {
 
     /// Epochs done and epochs in all.
     pub fn done(&self) -> (usize, usize) {
-        let Config { epochs1, epochs2, .. } = *self.config;
+        let Config { epochs1, .. } = *self.config;
         let p = &self.progress;
         let current = match (&p.stage1, &p.stage2) {
             (_, Some(s)) => epochs1 + s.epoch,
             (Some(s), None) => s.epoch,
             (None, None) => 0,
         };
-        (p.part * epochs1 + current, (self.parts.len() + 1) * epochs1 + epochs2)
+        (p.part * epochs1 + current, (self.parts.len() + 1) * epochs1 + self.stage2_epochs())
+    }
+
+    fn stage2_epochs(&self) -> usize {
+        self.config.stage2_epochs(self.training.x.rows())
     }
 
     /// The stage that the next epoch belongs to.
@@ -198,7 +202,7 @@ impl<'a> Fit<'a> {
 
     fn advance_stage2(&mut self) -> Result<bool> {
         let mut state = self.progress.stage2.take().expect("Stage 2 has begun");
-        let more = state.epoch < self.config.epochs2;
+        let more = state.epoch < self.stage2_epochs();
         if more {
             let y = self.targets();
             let record = self.trainer2(&y).epoch(&mut state)?;

@@ -20,7 +20,15 @@ fn toy(n: usize, d: usize, labels: usize) -> Toy {
 }
 
 fn quick(preset: Preset) -> Config {
-    Config { width: 16, heads: 2, epochs1: 12, epochs2: 2, batch: 32, ..Config::new(preset) }
+    Config {
+        width: 16,
+        heads: 2,
+        epochs1: 12,
+        epochs2: 2,
+        updates2: 0,
+        batch: 32,
+        ..Config::new(preset)
+    }
 }
 
 fn run(config: &Config, t: &Toy, budget: usize) -> Result<Outcome> {

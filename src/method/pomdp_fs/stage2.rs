@@ -70,14 +70,16 @@ pub struct Trainer2<'a> {
 pub struct Treatment {
     /// Share of the rollouts that select the feature.
     pub frequency: Vec<f64>,
-    /// Mean credit of a selection; 0 if never selected.
+    /// Mean credit of a selection, shrunken: c̄ = Σ credit / (selections + their mean over the
+    /// features). A feature that was tried a few times by luck does not pass one that proved itself.
     pub credit: Vec<f64>,
     /// Mean probability over the visited states.
     pub score: Vec<f64>,
 }
 
 impl<'a> Trainer2<'a> {
-    /// `steps` features are selected a rollout: T = min(k_fs, d) (12).
+    /// T = min(k_fs, d) features are selected a rollout (12), or fewer: a ranking by credit does not
+    /// need every rollout to reach the budget, and the price of a rollout is its length.
     pub fn new(
         config: &'a Config,
         network: Network,
@@ -86,7 +88,8 @@ impl<'a> Trainer2<'a> {
         budget: usize,
         streams: Streams,
     ) -> Self {
-        let steps = budget.min(x.cols());
+        let longest = if config.rollout == 0 { budget } else { config.rollout };
+        let steps = budget.min(longest).min(x.cols());
         Trainer2 { config, x, y, steps, streams, rollouts: Rollouts::new(network) }
     }
 
@@ -153,7 +156,7 @@ impl<'a> Trainer2<'a> {
             self.rollouts.sample(&x, &y, &state.p, steps, temperature, key);
         let mean_at = |t: usize| mean((0..rows.len()).map(|i| f64::from(losses[(i, t)])));
         let (first, last) = (mean_at(0), mean_at(steps));
-        if 2 * state.epoch >= config.epochs2 {
+        if 2 * state.epoch >= config.stage2_epochs(self.x.rows()) {
             tally(&mut state.selected, &mut state.credit, &actions, &losses);
         }
         let trajectories = match config.preset {
@@ -232,7 +235,8 @@ impl<'a> Trainer2<'a> {
             add_assign(&mut score, &sampled.probabilities);
         }
         let n = self.x.rows().max(1) as f64;
-        let mean_credit = |(c, s): (&f64, &f64)| if *s > 0.0 { c / s } else { 0.0 };
+        let usual = mean(selected.iter().copied());
+        let mean_credit = |(c, s): (&f64, &f64)| if *s > 0.0 { c / (s + usual) } else { 0.0 };
         Treatment {
             frequency: count.iter().map(|c| c / n).collect(),
             credit: credit.iter().zip(&selected).map(mean_credit).collect(),
