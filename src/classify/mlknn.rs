@@ -11,7 +11,7 @@
 use super::{Classifier, Model, Prediction, Targets, check_width};
 use crate::data::Labels;
 use crate::linalg::Mat;
-use crate::linalg::nearest::{Neighbour, nearest};
+use crate::linalg::nearest::{Neighbour, nearest, nearest_among};
 use crate::measure::Scores;
 use crate::rng::Streams;
 use crate::{Error, Result};
@@ -76,7 +76,7 @@ impl MlKnn {
         let x = rescale(x, scale.as_deref());
         let itself = self.variant == Variant::ScikitMultilearn;
         let k = self.k.min(x.rows() - usize::from(!itself));
-        let near = nearest(&x, &x, k, !itself);
+        let near = nearest_among(&x, k, itself);
         let (n, labels) = (y.rows(), y.cols());
         let (mut on, mut off) = (Mat::zeros(labels, k + 1), Mat::zeros(labels, k + 1));
         for i in 0..n {
@@ -153,7 +153,7 @@ impl Model for MlKnnModel {
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction> {
         check_width(x, self.x.cols())?;
         let x = rescale(x, self.scale.as_deref());
-        let near = nearest(&x, &self.x, self.k, false);
+        let near = nearest(&x, &self.x, self.k);
         let mut scores = Mat::zeros(x.rows(), self.y.cols());
         let mut labels = Labels::none(x.rows(), self.y.cols());
         for (i, near) in near.iter().enumerate() {

@@ -11,7 +11,7 @@
 //! The graph is made from X and does not depend on U, so nothing is differentiated through the
 //! choice of neighbours.
 
-use crate::linalg::{Mat, nearest::nearest};
+use crate::linalg::{Mat, nearest::nearest_among};
 use crate::nn::Fault;
 use crate::num::{Real, all_finite, dot};
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ impl<T: Real> Graph<T> {
             ))
             .hint("scale the features"));
         }
-        let neighbours = nearest(x, x, k, true);
+        let neighbours = nearest_among(x, k, false);
         let found = neighbours.iter().map(Vec::len).sum::<usize>();
         let distances = neighbours.iter().flatten().map(|(_, d2)| d2.sqrt());
         let width = distances.sum::<T>() / T::from_f64(found.max(1) as f64);

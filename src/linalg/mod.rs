@@ -5,6 +5,7 @@ pub mod gemm;
 mod mat;
 pub mod nearest;
 pub mod reference;
+mod shortlist;
 
 pub use gemm::{Acc, gemm, gemm_parallel};
 pub use mat::{Mat, View, ViewMut};

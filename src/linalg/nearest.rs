@@ -6,171 +6,199 @@
 
 use rayon::prelude::*;
 
+pub use super::shortlist::Neighbour;
+use super::shortlist::Shortlists;
 use super::{Acc, Mat, gemm};
-use crate::num::{Real, dot, squared_distance, vectorize};
+use crate::num::{Real, dot, vectorize};
 
-/// Queries handled together: one GEMM of this many rows against all points.
-const QUERY_BLOCK: usize = 128;
-
-/// A neighbour: index of the point and squared distance.
-pub type Neighbour<T> = (usize, T);
+/// Rows handled together: the distances of two blocks fit into the cache.
+const BLOCK: usize = 256;
+/// Rows that are transposed together.
+const TILE: usize = 16;
 
 /// For each row of `queries` its `k` nearest rows of `points`, nearest first, ties by lower index.
-///
-/// With `exclude_self` the queries *are* the points and row i never sees point i. Fewer than `k`
-/// are returned when there are not enough points. All values must be finite.
-pub fn nearest<T: Real>(
-    queries: &Mat<T>,
-    points: &Mat<T>,
-    k: usize,
-    exclude_self: bool,
-) -> Vec<Vec<Neighbour<T>>> {
+/// Fewer than `k` are returned when there are not enough points. All values must be finite.
+pub fn nearest<T: Real>(queries: &Mat<T>, points: &Mat<T>, k: usize) -> Vec<Vec<Neighbour<T>>> {
     assert_eq!(queries.cols(), points.cols(), "nearest: number of columns");
-    let available = points.rows().saturating_sub(usize::from(exclude_self));
-    let k = k.min(available);
+    let k = k.min(points.rows());
     if k == 0 {
         return vec![Vec::new(); queries.rows()];
     }
-    let sketch = Sketch::new(queries, points);
-    let blocks: Vec<usize> = (0..queries.rows()).step_by(QUERY_BLOCK).collect();
-    let found: Vec<Vec<Vec<Neighbour<T>>>> = blocks
-        .into_par_iter()
-        .map(|from| {
-            let to = queries.rows().min(from + QUERY_BLOCK);
-            let mut products = Mat::zeros(to - from, points.rows());
-            let rows = sketch.queries.view().slice_rows(from, to);
-            gemm(Acc::Set, products.view_mut(), rows, sketch.points.view().t());
-            let (mut order, mut best) = (Vec::new(), Vec::new());
-            (from..to)
-                .map(|i| {
-                    let skip = exclude_self.then_some(i);
-                    let row = products.row_mut(i - from);
-                    let limit = sketch.limit(i, row, k, skip, &mut best);
-                    k_nearest(queries.row(i), points, row, limit, k, skip, &mut order)
-                })
-                .collect()
-        })
-        .collect();
+    let scale = scale(largest_square(queries).max(largest_square(points)));
+    let (asked, seen) = (sketch(queries, scale), sketch(points, scale));
+    let answer = |rows: &Sketch| {
+        let mut lists =
+            Shortlists::new((queries, points), (rows.first, rows.count()), k, slack(points.cols()));
+        for columns in &seen {
+            let mut products = rows.products(columns);
+            vectorize(
+                #[inline(always)]
+                || {
+                    for i in 0..rows.count() {
+                        let distances = rows.distances(i, columns, products.row_mut(i));
+                        lists.meet_points(i, distances, columns.first);
+                    }
+                },
+            );
+        }
+        lists.finish()
+    };
+    let found: Vec<Vec<Vec<Neighbour<T>>>> = asked.par_iter().map(answer).collect();
     found.into_iter().flatten().collect()
 }
 
-/// Queries and points in f32, scaled so that no norm exceeds 1, with the points' squared norms.
-struct Sketch {
-    queries: Mat<f32>,
-    points: Mat<f32>,
-    norms: Vec<f32>,
+/// For each row of `points` its `k` nearest rows, as [`nearest`]; whether a row is its own neighbour
+/// says `itself`. Every distance serves both of its ends, so it takes half the work.
+pub fn nearest_among<T: Real>(points: &Mat<T>, k: usize, itself: bool) -> Vec<Vec<Neighbour<T>>> {
+    let k = k.min(points.rows().saturating_sub(usize::from(!itself)));
+    if k == 0 {
+        return vec![Vec::new(); points.rows()];
+    }
+    let mut blocks: Vec<Block<'_, T>> = sketch(points, scale(largest_square(points)))
+        .into_iter()
+        .map(|sketch| {
+            let rows = (sketch.first, sketch.count());
+            let lists = Shortlists::new((points, points), rows, k, slack(points.cols()));
+            Some((sketch, lists))
+        })
+        .collect();
+    blocks.par_iter_mut().flatten().for_each(|block| meet_itself(block, itself));
+    // A round-robin tournament: in each round every block meets one other, so the meetings of a
+    // round can share the threads. An odd number of blocks lets one of them rest.
+    if blocks.len() % 2 == 1 {
+        blocks.push(None);
+    }
+    let half = blocks.len() / 2;
+    for _ in 1..blocks.len() {
+        let (left, right) = blocks.split_at_mut(half);
+        left.par_iter_mut().zip(right.par_iter_mut().rev()).for_each(|pair| {
+            if let (Some(a), Some(b)) = pair {
+                meet(a, b);
+            }
+        });
+        blocks[1..].rotate_right(1);
+    }
+    // After that many turns every block is back in its place.
+    blocks.into_iter().flatten().flat_map(|(_, lists)| lists.finish()).collect()
 }
 
-impl Sketch {
-    fn new<T: Real>(queries: &Mat<T>, points: &Mat<T>) -> Self {
-        let norm = |m: &Mat<T>| {
-            let squares = m.rows_iter().map(|r| r.iter().map(|v| v.to_f64() * v.to_f64()).sum());
-            squares.fold(0.0, f64::max)
-        };
-        let largest = norm(queries).max(norm(points));
-        let scale = if largest > 0.0 { 1.0 / largest.sqrt() } else { 1.0 };
-        let cast = |m: &Mat<T>| {
-            Mat::from_fn(m.rows(), m.cols(), |i, j| (m[(i, j)].to_f64() * scale) as f32)
-        };
-        let points = cast(points);
-        let norms = (0..points.rows()).map(|i| dot(points.row(i), points.row(i))).collect();
-        Sketch { queries: cast(queries), points, norms }
-    }
+/// A block of points and their shortlists, or the place of the one that rests.
+type Block<'a, T> = Option<(Sketch, Shortlists<'a, T>)>;
 
-    /// Turns the products of query i into approximate distances; no point beyond the returned limit
-    /// can be among the k nearest.
-    fn limit(
-        &self,
-        i: usize,
-        approximate: &mut [f32],
-        k: usize,
-        skip: Option<usize>,
-        best: &mut Vec<f32>,
-    ) -> f32 {
-        let query = self.queries.row(i);
-        let own = dot(query, query);
-        vectorize(
-            #[inline(always)]
-            || {
-                for (a, &norm) in approximate.iter_mut().zip(&self.norms) {
-                    *a = (own + norm) - 2.0 * *a;
-                }
-            },
-        );
-        if let Some(i) = skip {
-            approximate[i] = f32::MAX;
-        }
-        // The roundings of the inputs and of d products and sums, each of terms no larger than 1.
-        let slack = 4.0 * f32::EPSILON * (query.len() + 8) as f32;
-        kth_smallest(approximate, k, best) + 2.0 * slack
-    }
-}
-
-/// The k nearest among the points within the limit, measured directly.
-fn k_nearest<T: Real>(
-    query: &[T],
-    points: &Mat<T>,
-    approximate: &[f32],
-    limit: f32,
-    k: usize,
-    skip: Option<usize>,
-    order: &mut Vec<Neighbour<T>>,
-) -> Vec<Neighbour<T>> {
-    order.clear();
+fn meet_itself<T: Real>((sketch, lists): &mut (Sketch, Shortlists<'_, T>), itself: bool) {
+    let mut products = sketch.products(sketch);
     vectorize(
         #[inline(always)]
         || {
-            for (j, &a) in approximate.iter().enumerate() {
-                if a <= limit && skip != Some(j) {
-                    order.push((j, squared_distance(query, points.row(j))));
+            for i in 0..sketch.count() {
+                let distances = sketch.distances(i, sketch, products.row_mut(i));
+                if !itself {
+                    distances[i] = f32::INFINITY;
                 }
+                lists.meet_points(i, distances, sketch.first);
             }
         },
     );
-    let by_distance = |a: &Neighbour<T>, b: &Neighbour<T>| {
-        a.1.partial_cmp(&b.1).expect("finite distances").then(a.0.cmp(&b.0))
-    };
-    if order.len() > k {
-        order.select_nth_unstable_by(k - 1, by_distance);
-        order.truncate(k);
-    }
-    order.sort_unstable_by(by_distance);
-    order.clone()
 }
 
-/// Values looked at together: most chunks hold nothing below the limit and are passed over.
-const CHUNK: usize = 16;
+fn meet<T: Real>(
+    (a, of_a): &mut (Sketch, Shortlists<'_, T>),
+    (b, of_b): &mut (Sketch, Shortlists<'_, T>),
+) {
+    let mut products = a.products(b);
+    vectorize(
+        #[inline(always)]
+        || {
+            for i in 0..a.count() {
+                let distances = a.distances(i, b, products.row_mut(i));
+                of_a.meet_points(i, distances, b.first);
+                of_b.meet_queries(distances, a.first + i);
+            }
+        },
+    );
+}
 
-/// The k-th smallest value (k ≥ 1), by keeping the k smallest seen in a sorted buffer.
-fn kth_smallest(values: &[f32], k: usize, best: &mut Vec<f32>) -> f32 {
-    best.clear();
-    let mut limit = f32::MAX;
-    let mut consider = |v: f32| {
-        if best.len() < k || v < limit {
-            let at = best.partition_point(|b| *b <= v);
-            best.insert(at, v);
-            best.truncate(k);
-            if best.len() == k {
-                limit = best[k - 1];
-            }
-        }
-        limit
-    };
-    let mut below = f32::MAX;
-    for chunk in values.chunks(CHUNK) {
-        let smallest = chunk.iter().fold(f32::MAX, |m, &v| if v < m { v } else { m });
-        if smallest < below || below == f32::MAX {
-            for &v in chunk {
-                below = consider(v);
-            }
-        }
+/// A block of rows in f32, scaled so that no norm exceeds 1.
+struct Sketch {
+    /// Index of the first row.
+    first: usize,
+    /// d × rows: the layout that the product reads fastest.
+    columns: Mat<f32>,
+    /// Squared norms.
+    squares: Vec<f32>,
+}
+
+impl Sketch {
+    fn count(&self) -> usize {
+        self.squares.len()
     }
-    below
+
+    /// Inner products of all rows with all rows of the other block.
+    fn products(&self, other: &Sketch) -> Mat<f32> {
+        let mut out = Mat::zeros(self.count(), other.count());
+        gemm(Acc::Set, out.view_mut(), self.columns.view().t(), other.columns.view());
+        out
+    }
+
+    /// Turns the products of row i with the other block into approximate squared distances.
+    #[inline(always)]
+    fn distances<'p>(&self, i: usize, other: &Sketch, products: &'p mut [f32]) -> &'p mut [f32] {
+        for (p, &square) in products.iter_mut().zip(&other.squares) {
+            *p = (self.squares[i] + square) - 2.0 * *p;
+        }
+        products
+    }
+}
+
+fn sketch<T: Real>(rows: &Mat<T>, scale: f64) -> Vec<Sketch> {
+    let starts: Vec<usize> = (0..rows.rows()).step_by(BLOCK).collect();
+    let block = |first: usize| {
+        let count = BLOCK.min(rows.rows() - first);
+        let mut columns = Mat::zeros(rows.cols(), count);
+        let mut squares = vec![0.0; count];
+        // Few rows at a time, so that what they write side by side is still in the cache.
+        for from in (0..count).step_by(TILE) {
+            let tile = from..count.min(from + TILE);
+            for j in 0..rows.cols() {
+                let column = &mut columns.row_mut(j)[tile.clone()];
+                for (i, (v, square)) in
+                    column.iter_mut().zip(&mut squares[tile.clone()]).enumerate()
+                {
+                    *v = (rows[(first + from + i, j)].to_f64() * scale) as f32;
+                    *square += *v * *v;
+                }
+            }
+        }
+        Sketch { first, columns, squares }
+    };
+    starts.into_par_iter().map(block).collect()
+}
+
+/// Largest squared norm of a row.
+fn largest_square<T: Real>(rows: &Mat<T>) -> f64 {
+    vectorize(
+        #[inline(always)]
+        || {
+            let squares = rows.rows_iter().map(|r| dot(r, r).to_f64());
+            squares.fold(0.0, f64::max)
+        },
+    )
+}
+
+/// Makes the largest norm 1.
+fn scale(largest_square: f64) -> f64 {
+    if largest_square > 0.0 { 1.0 / largest_square.sqrt() } else { 1.0 }
+}
+
+/// The roundings of the inputs and of d products and sums, each of terms no larger than 1.
+fn slack(d: usize) -> f32 {
+    4.0 * f32::EPSILON * (d + 8) as f32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::num::squared_distance;
     use crate::rng::Streams;
 
     fn slow<T: Real>(q: &Mat<T>, p: &Mat<T>, k: usize, exclude: bool) -> Vec<Vec<Neighbour<T>>> {
@@ -190,11 +218,21 @@ mod tests {
     #[test]
     fn equals_the_double_loop() {
         let mut r = Streams::new(1).stream("points");
-        for (n, d, k) in [(1, 3, 2), (2, 1, 1), (70, 5, 3), (200, 17, 10), (131, 2, 131)] {
+        for (n, d, k) in [
+            (1, 3, 2),
+            (2, 1, 1),
+            (70, 5, 3),
+            (131, 2, 131),
+            (700, 17, 10),
+            (900, 2, 40),
+            (600, 3, 300),
+        ] {
             let p = Mat::<f32>::from_fn(n, d, |_, _| r.normal() as f32);
-            assert_eq!(nearest(&p, &p, k, true), slow(&p, &p, k, true), "{n} {d} {k}");
+            for itself in [true, false] {
+                assert_eq!(nearest_among(&p, k, itself), slow(&p, &p, k, !itself), "{n} {d} {k}");
+            }
             let q = Mat::<f32>::from_fn(9, d, |_, _| r.normal() as f32);
-            assert_eq!(nearest(&q, &p, k, false), slow(&q, &p, k, false), "{n} {d} {k}");
+            assert_eq!(nearest(&q, &p, k), slow(&q, &p, k, false), "{n} {d} {k}");
         }
     }
 
@@ -202,10 +240,33 @@ mod tests {
     #[test]
     fn survives_cancellation_and_ties() {
         let p = Mat::<f32>::from_fn(40, 2, |i, j| 1e4 + ((i * 7 + j) % 5) as f32 * 1e-2);
-        assert_eq!(nearest(&p, &p, 6, true), slow(&p, &p, 6, true));
+        assert_eq!(nearest_among(&p, 6, false), slow(&p, &p, 6, true));
         let same = Mat::<f64>::from_fn(5, 2, |_, _| 3.0);
-        let got = nearest(&same, &same, 2, true);
+        let got = nearest_among(&same, 2, false);
         assert_eq!(got[0], [(1, 0.0), (2, 0.0)]);
         assert_eq!(got[4], [(0, 0.0), (1, 0.0)]);
+    }
+
+    /// More equal distances than a list can hold, and one far row that makes all others look equal.
+    #[test]
+    fn survives_crowds_of_ties() {
+        let mut r = Streams::new(2).stream("ties");
+        let mut p = Mat::<f64>::from_fn(800, 3, |_, _| r.below(2) as f64);
+        assert_eq!(nearest_among(&p, 5, false), slow(&p, &p, 5, true));
+        p.row_mut(300).fill(1e9);
+        assert_eq!(nearest_among(&p, 5, true), slow(&p, &p, 5, false));
+        let q = p.select_rows(&[0, 300, 799]);
+        assert_eq!(nearest(&q, &p, 5), slow(&q, &p, 5, false));
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_matter() {
+        let mut r = Streams::new(3).stream("points");
+        let p = Mat::<f64>::from_fn(1100, 4, |_, _| r.normal());
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| nearest_among(&p, 7, false))
+        };
+        assert_eq!(run(1), run(3));
     }
 }

@@ -107,16 +107,30 @@ fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
     before + usize::from(ties != Ties::Worst)
 }
 
+const CHAINS: usize = 8;
+
 /// The same under [`Ties::Worst`], where only the lowest relevant score matters.
 #[inline(always)]
 fn depth_of_all_ties(truth: &[bool], scores: &[f64]) -> usize {
-    let mut lowest = f64::INFINITY;
+    // Several chains: one comparison would have to wait for the other.
+    let mut lowest = [f64::INFINITY; CHAINS];
     let mut any = false;
-    for (&y, &f) in truth.iter().zip(scores) {
+    let (whole, rest) = truth.as_chunks::<CHAINS>();
+    let (whole_scores, rest_scores) = scores.as_chunks::<CHAINS>();
+    let mut look = |l: usize, y: bool, f: f64| {
         let seen = if y { f } else { f64::INFINITY };
-        lowest = if seen < lowest { seen } else { lowest };
+        lowest[l] = if seen < lowest[l] { seen } else { lowest[l] };
         any |= y;
+    };
+    for (truth, scores) in whole.iter().zip(whole_scores) {
+        for l in 0..CHAINS {
+            look(l, truth[l], scores[l]);
+        }
     }
+    for (l, (&y, &f)) in rest.iter().zip(rest_scores).enumerate() {
+        look(l, y, f);
+    }
+    let lowest = lowest.into_iter().fold(f64::INFINITY, f64::min);
     let mut reached = 0u32;
     for &f in scores {
         reached += u32::from(f >= lowest);

@@ -4,6 +4,7 @@
 use super::*;
 use crate::data::Labels;
 use crate::linalg::Mat;
+use crate::rng::{Rng, Streams};
 
 /// Truth and scores given as digits, row after row; a label is predicted from 5 on.
 fn case(n: usize, labels: usize, truth: &str, digits: &str) -> (Labels, Scores, Labels) {
@@ -83,6 +84,19 @@ fn equal_to_scikit_learn_on_a_thousand_cases() {
         seen += 1;
     }
     assert_eq!(seen, 1000);
+}
+
+/// Rows of more labels than the vector unit holds, with many ties.
+#[test]
+fn slow_twins_agree_on_wide_rows() {
+    let mut r = Streams::new(5).stream("wide");
+    for labels in 8..40 {
+        let digits = |r: &mut Rng, base| -> String {
+            (0..4 * labels).map(|_| char::from(b'0' + r.below(base) as u8)).collect()
+        };
+        let (y, f, p) = case(4, labels, &digits(&mut r, 2), &digits(&mut r, 10));
+        slow_twins_agree(&Case::new(&y, &f, &p).unwrap());
+    }
 }
 
 /// Place of each label by counting, straight from the tie rule.

@@ -9,9 +9,11 @@
 //! only share the order of the instances, so that a row is read once for all of them and the
 //! arithmetic fills the vector unit. A label leaves when its duality gap is small, and the next one
 //! takes its seat; the violations of a pass only decide when shrunk terms are looked at again.
+//! [`super::jump`] speeds up the last digits.
 
 use rayon::prelude::*;
 
+use super::jump::Jump;
 use super::lanes::{Bounds, LANES, Lanes, Term, gather, spread};
 use super::rows::Rows;
 use super::{Costs, Loss, Solution, Stop};
@@ -24,9 +26,14 @@ const LABELS_PER_TABLE: usize = 2 * LANES;
 /// Largest violation at which a label's shrunk terms are looked at again, at first …
 const FIRST_TOLERANCE: f64 = 0.1;
 /// … and how it falls each time all of its terms pass.
-const TIGHTEN: f64 = 0.25;
+const TIGHTEN: f64 = 0.1;
 /// Passes between two looks at the duality gaps, which cost about half a pass.
 const MEASURE_EVERY: usize = 5;
+
+/// Passes of a label before its first jump: until then the set of free variables still changes …
+const FIRST_JUMP: usize = 10;
+/// … and between two jumps.
+const JUMP_EVERY: usize = 3;
 
 /// Solves the given labels; the others keep weights 0.
 pub(super) fn solve(
@@ -85,6 +92,7 @@ struct Table<'a> {
     per_row: usize,
     w: Vec<Lanes>,
     bounds: Bounds,
+    jump: Jump,
 }
 
 impl<'a> Table<'a> {
@@ -101,8 +109,9 @@ impl<'a> Table<'a> {
             seats: [None; LANES],
             terms: vec![Term::default(); per_row * rows.n()],
             per_row,
-            w: vec![[0.0; LANES]; rows.width()],
+            w: vec![Lanes::ZERO; rows.width()],
             bounds: Bounds::open(),
+            jump: Jump::new(per_row * rows.n(), rows.width()),
         };
         (0..LANES).for_each(|l| table.fill(l));
         table
@@ -112,6 +121,7 @@ impl<'a> Table<'a> {
     fn fill(&mut self, l: usize) {
         self.w.iter_mut().for_each(|w| w[l] = 0.0);
         self.bounds.turn(l, true);
+        self.jump.reset(l);
         self.seats[l] =
             self.waiting.next().map(|&label| Seat { label, tolerance: FIRST_TOLERANCE, passes: 0 });
         let Some(Seat { label: j, .. }) = self.seats[l] else {
@@ -140,6 +150,10 @@ impl<'a> Table<'a> {
             rng.shuffle(&mut order);
             self.pass(&mut order);
             let mut all_again = self.judge();
+            if pass % JUMP_EVERY == 0 {
+                let ready = self.seats.map(|seat| seat.is_some_and(|s| s.passes >= FIRST_JUMP));
+                self.jump.jump(self.rows, &mut self.terms, &mut self.w, ready);
+            }
             if pass % MEASURE_EVERY == 0 {
                 all_again |= self.release(&mut found);
             }
@@ -176,7 +190,7 @@ impl<'a> Table<'a> {
     #[inline(always)]
     fn visit(&mut self, i: usize) -> bool {
         let mut margin = self.margin(i);
-        let mut step = [0.0; LANES];
+        let mut step = Lanes::ZERO;
         let (mut moved, mut seen) = (false, false);
         for k in 0..self.per_row {
             let term = &mut self.terms[i * self.per_row + k];

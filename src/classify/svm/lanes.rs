@@ -1,11 +1,39 @@
 //! Eight labels side by side: the arithmetic of dual coordinate descent on one row of X.
 
+use std::ops::{Index, IndexMut};
+
 use super::Loss;
 
 /// Labels that share a pass over the rows.
 pub(super) const LANES: usize = 8;
-/// One value for each of them.
-pub(super) type Lanes = [f64; LANES];
+/// One value for each of them, in one line of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
+pub(super) struct Lanes([f64; LANES]);
+
+impl Lanes {
+    pub(super) const ZERO: Lanes = Lanes([0.0; LANES]);
+
+    #[inline(always)]
+    pub(super) fn from_fn(f: impl FnMut(usize) -> f64) -> Self {
+        Lanes(std::array::from_fn(f))
+    }
+}
+
+impl Index<usize> for Lanes {
+    type Output = f64;
+    #[inline(always)]
+    fn index(&self, l: usize) -> &f64 {
+        &self.0[l]
+    }
+}
+
+impl IndexMut<usize> for Lanes {
+    #[inline(always)]
+    fn index_mut(&mut self, l: usize) -> &mut f64 {
+        &mut self.0[l]
+    }
+}
 
 /// One term of one instance, for each label. The default is a term that nobody looks at.
 #[derive(Clone, Copy, Default)]
@@ -43,7 +71,7 @@ impl Term {
     /// One coordinate step for each label; returns the signed changes s·Δα.
     #[inline(always)]
     pub(super) fn update(&mut self, margin: &Lanes, bounds: &mut Bounds) -> Lanes {
-        let mut delta = [0.0; LANES];
+        let mut delta = Lanes::ZERO;
         for l in 0..LANES {
             let (a, u) = (self.alpha[l], self.upper[l]);
             let g = self.sign[l].mul_add(margin[l], self.diagonal[l].mul_add(a, -1.0));
@@ -69,6 +97,21 @@ impl Term {
             delta[l] = self.sign[l] * (new - a);
         }
         delta
+    }
+
+    /// The nearest values in the box 0 ≤ α ≤ U.
+    #[inline(always)]
+    pub(super) fn inside(&self, alpha: &Lanes) -> Lanes {
+        Lanes::from_fn(|l| {
+            let positive = select(alpha[l] > 0.0, alpha[l], 0.0);
+            select(positive < self.upper[l], positive, self.upper[l])
+        })
+    }
+
+    /// s·α.
+    #[inline(always)]
+    pub(super) fn signed(&self, alpha: &Lanes) -> Lanes {
+        Lanes::from_fn(|l| self.sign[l] * alpha[l])
     }
 
     /// The margins after a step: wᵀx + s·Δα·‖x‖².
@@ -100,10 +143,10 @@ impl Bounds {
     /// Nothing is shrunk.
     pub(super) fn open() -> Self {
         Bounds {
-            shrink_above: [f64::INFINITY; LANES],
-            shrink_below: [f64::NEG_INFINITY; LANES],
-            largest: [f64::NEG_INFINITY; LANES],
-            smallest: [f64::INFINITY; LANES],
+            shrink_above: Lanes([f64::INFINITY; LANES]),
+            shrink_below: Lanes([f64::NEG_INFINITY; LANES]),
+            largest: Lanes([f64::NEG_INFINITY; LANES]),
+            smallest: Lanes([f64::INFINITY; LANES]),
         }
     }
 
@@ -121,7 +164,7 @@ impl Bounds {
 #[inline(always)]
 pub(super) fn gather(w: &[Lanes], mut row: impl Iterator<Item = (usize, f64)>) -> Lanes {
     // Two chains hide the latency of the additions.
-    let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
+    let (mut even, mut odd) = (Lanes::ZERO, Lanes::ZERO);
     while let Some((c, v)) = row.next() {
         for l in 0..LANES {
             even[l] = v.mul_add(w[c][l], even[l]);
@@ -131,7 +174,7 @@ pub(super) fn gather(w: &[Lanes], mut row: impl Iterator<Item = (usize, f64)>) -
             odd[l] = v.mul_add(w[c][l], odd[l]);
         }
     }
-    std::array::from_fn(|l| even[l] + odd[l])
+    Lanes::from_fn(|l| even[l] + odd[l])
 }
 
 /// w += x·step for all labels.

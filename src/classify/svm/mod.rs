@@ -10,6 +10,7 @@
 
 mod costs;
 mod dual;
+mod jump;
 mod lanes;
 mod newton;
 mod penalty;
