@@ -269,15 +269,8 @@ fn an_unchecked_nan_is_seen_in_the_loss() {
 }
 
 fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Result<Outcome> {
-    let config = Config {
-        width: 8,
-        heads: 2,
-        epochs1: 2,
-        epochs2: 2,
-        updates2: 0,
-        batch,
-        ..Config::new(preset)
-    };
+    let config =
+        Config { width: 8, heads: 2, epochs1: 2, epochs2: Some(2), batch, ..Config::new(preset) };
     let mut silent = Silent;
     let mut context = Context { streams: Streams::new(1), budget: 3, observer: &mut silent };
     PomdpFs::new(config).run(&Training { x, candidates }, &mut context)
@@ -288,7 +281,7 @@ fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Resul
 fn a_fit_does_not_go_on_from_bad_weights() {
     let (x, candidates) = (features(9, 4), labels(9));
     let config =
-        Config { width: 8, heads: 2, epochs1: 2, epochs2: 2, ..Config::new(Preset::Paper) };
+        Config { width: 8, heads: 2, epochs1: 2, epochs2: Some(2), ..Config::new(Preset::Paper) };
     let training = Training { x: &x, candidates: &candidates };
     let mut fit = Fit::new(&config, training, 3, Streams::new(1)).unwrap();
     for _ in 0..3 {

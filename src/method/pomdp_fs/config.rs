@@ -66,8 +66,8 @@ pub struct Config {
     pub dropout: f64,
     /// Decoupled weight decay of encoder and discriminative head.
     pub decay: f64,
-    /// ρ at the start: probability that a label that is not true became a candidate. 0: the share
-    /// of candidates of the rarest label, the largest value that the data allow.
+    /// ρ at the start: probability that a label that is not true became a candidate. 0: the
+    /// largest value that the data allow (see `noise_rate.rs`).
     pub rho: f64,
     /// τ, weight of the entropy in the observation reward.
     pub entropy: f64,
@@ -75,9 +75,10 @@ pub struct Config {
     pub cross_fit: usize,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
-    /// E₂, epochs of Stage 2; more if `updates2` asks for them.
-    pub epochs2: usize,
-    /// Least number of updates of Stage 2; epochs are added until it is reached.
+    /// E₂, epochs of Stage 2; when it is not given, as many as `updates2` needs.
+    pub epochs2: Option<usize>,
+    /// Updates of Stage 2 that are wanted when `epochs2` is not given: a small set, with few batches
+    /// an epoch, needs more epochs to learn as much.
     pub updates2: usize,
     /// Longest rollout: T = min(k_fs, rollout). 0: T = k_fs, as printed.
     pub rollout: usize,
@@ -125,8 +126,8 @@ impl Config {
             entropy: 0.0,
             cross_fit: 0,
             at_least_one: false,
-            epochs2: 4,
-            updates2: 0,
+            epochs2: Some(4),
+            updates2: 120,
             rollout: 0,
             rate_fs: 1e-3,
             rate_psi: 1e-3,
@@ -147,8 +148,7 @@ impl Config {
                 dropout: 0.7,
                 decay: 1e-2,
                 entropy: 1.0,
-                epochs2: 1,
-                updates2: 120,
+                epochs2: None,
                 rollout: 64,
                 rate_psi: 1e-2,
                 gamma: 0.0,
@@ -178,8 +178,8 @@ impl Config {
             ("rho", self.rho, 0.0, 0.6),
             ("entropy", self.entropy, 0.0, 100.0),
             ("cross_fit", n(self.cross_fit), 0.0, 100.0),
-            ("epochs2", n(self.epochs2), 0.0, 1e6),
-            ("updates2", n(self.updates2), 0.0, 1e9),
+            ("epochs2", n(self.epochs2.unwrap_or(0)), 0.0, 1e6),
+            ("updates2", n(self.updates2), 1.0, 1e9),
             ("rollout", n(self.rollout), 0.0, 1e6),
             ("rate_fs", self.rate_fs, 0.0, 1.0),
             ("rate_psi", self.rate_psi, 0.0, 1.0),
@@ -237,7 +237,8 @@ impl Config {
 
     /// Epochs of Stage 2 on n rows.
     pub fn stage2_epochs(&self, n: usize) -> usize {
-        self.epochs2.max(self.updates2.div_ceil(n.div_ceil(self.batch).max(1)))
+        let batches = n.div_ceil(self.batch).max(1);
+        self.epochs2.unwrap_or_else(|| self.updates2.div_ceil(batches))
     }
 
     /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
@@ -303,11 +304,10 @@ mod tests {
 
     #[test]
     fn small_sets_get_more_epochs_for_the_same_number_of_updates() {
-        let c = Config { batch: 64, epochs2: 2, updates2: 120, ..Config::default() };
-        // 31, 4 and 1 batches an epoch.
-        assert_eq!([1933, 206, 5].map(|n| c.stage2_epochs(n)), [4, 30, 120]);
-        assert_eq!(c.stage2_epochs(1_000_000), 2);
-        assert_eq!(Config { updates2: 0, ..c }.stage2_epochs(5), 2);
+        let c = Config { batch: 64, updates2: 120, ..Config::default() };
+        // 31, 4, 1 and very many batches an epoch.
+        assert_eq!([1933, 206, 5, 1_000_000].map(|n| c.stage2_epochs(n)), [4, 30, 120, 1]);
+        assert_eq!(c.with(&json!({"epochs2": 2})).unwrap().stage2_epochs(5), 2);
         assert_eq!(Config::new(Preset::Paper).stage2_epochs(5), 4);
     }
 

@@ -20,15 +20,7 @@ fn toy(n: usize, d: usize, labels: usize) -> Toy {
 }
 
 fn quick(preset: Preset) -> Config {
-    Config {
-        width: 16,
-        heads: 2,
-        epochs1: 12,
-        epochs2: 2,
-        updates2: 0,
-        batch: 32,
-        ..Config::new(preset)
-    }
+    Config { width: 16, heads: 2, epochs1: 12, epochs2: Some(2), batch: 32, ..Config::new(preset) }
 }
 
 fn run(config: &Config, t: &Toy, budget: usize) -> Result<Outcome> {
@@ -103,7 +95,7 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
 
 #[test]
 fn unusual_data_are_handled() {
-    let config = Config { epochs1: 2, epochs2: 1, ..quick(Preset::Observation) };
+    let config = Config { epochs1: 2, epochs2: Some(1), ..quick(Preset::Observation) };
     let mut constant = toy(40, 3, 2);
     constant.x = Mat::from_fn(40, 3, |i, j| if j == 0 { 1.0 } else { constant.x[(i, j)] });
     let mut never = toy(40, 3, 2);

@@ -11,6 +11,7 @@ pub mod config;
 pub mod disambiguation;
 pub mod fit;
 pub mod network;
+mod noise_rate;
 pub mod rollout;
 pub mod stage1;
 pub mod stage2;

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Config, Preset};
 use super::disambiguation::{DiscWeights, Stage1};
 use super::network::Network;
+use super::noise_rate;
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
@@ -29,11 +30,6 @@ use crate::nn::{Adam, Dropout};
 use crate::num::Real;
 use crate::rng::{Rng, Streams};
 use crate::{Error, Result};
-
-/// Bounds of ρ.
-const RHO: (f64, f64) = (0.01, 0.6);
-/// ρ never starts above this, or EM would drop everything before it has learned anything.
-const LARGEST_START: f64 = 0.3;
 
 /// One epoch of Stage 1, for the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,7 +95,10 @@ impl<'a> Trainer1<'a> {
     pub fn start(&self) -> State1 {
         let network = self.stage.network();
         let mut p = network.init(&self.streams.child("init"));
-        let rho = self.first_rho();
+        let rho = match self.config.rho {
+            rho if rho > 0.0 => rho,
+            _ => noise_rate::first(self.x, self.candidates, &self.streams),
+        };
         if self.config.preset == Preset::Observation {
             // The prior starts at the prevalence that the candidates imply, the policy at the
             // posterior, with small weights.
@@ -121,18 +120,6 @@ impl<'a> Trainer1<'a> {
             rho,
             epoch: 0,
         }
-    }
-
-    /// Every label is a candidate at least with probability ρ, so the rarest one bounds it. EM must
-    /// start at the upper bound: any smaller ρ explains the candidates as well, with a prior that
-    /// believes the noise, and EM would stay there.
-    fn first_rho(&self) -> f64 {
-        if self.config.rho > 0.0 {
-            return self.config.rho;
-        }
-        let n = self.candidates.rows().max(1) as f64;
-        let shares = self.candidates.count_by_label().into_iter().map(|c| c as f64 / n);
-        shares.fold(LARGEST_START, f64::min).max(RHO.0)
     }
 
     /// One epoch: every row once, in random order.
@@ -166,7 +153,7 @@ impl<'a> Trainer1<'a> {
         }
         let confidence = self.confidence(&state.p, self.x, self.candidates);
         if self.config.preset == Preset::Observation {
-            state.rho = next_rho(state.rho, &confidence, self.candidates);
+            state.rho = noise_rate::next(state.rho, &confidence, self.candidates);
         }
         record.rho = state.rho;
         (record.mean_p, record.entropy) = summary(&confidence, self.candidates);
@@ -275,16 +262,6 @@ fn sample(scores: &Mat<f32>, candidates: &Labels, rng: &mut Rng) -> Mat<f32> {
     })
 }
 
-fn next_rho(rho: f64, confidence: &Mat<f32>, candidates: &Labels) -> f64 {
-    let (mut dropped, mut negative) = (1.0, 5.0);
-    for (&p, &c) in confidence.as_slice().iter().zip(candidates.as_slice()) {
-        let absent = 1.0 - f64::from(p);
-        negative += absent;
-        dropped += if c { absent } else { 0.0 };
-    }
-    (0.5 * rho + 0.5 * dropped / negative).clamp(RHO.0, RHO.1)
-}
-
 /// Mean p and mean entropy over the candidates.
 fn summary(confidence: &Mat<f32>, candidates: &Labels) -> (f64, f64) {
     let on = confidence.as_slice().iter().zip(candidates.as_slice()).filter(|(_, c)| **c);
@@ -341,16 +318,5 @@ mod tests {
         let hard = harden(&p, &c, true);
         assert_eq!(hard.row(1), [false, true, false], "ties go to the lower index");
         assert_eq!(hard.row(2), [false; 3], "a row without candidates stays empty");
-    }
-
-    #[test]
-    fn rho_moves_halfway_to_its_estimate_within_bounds() {
-        // Four cells: candidates with p = 1 and p = 0, two that are no candidates.
-        let p = Mat::from_vec(1, 4, vec![1.0, 0.0, 0.0, 0.0]);
-        let c = Labels::from_vec(1, 4, vec![true, true, false, false]);
-        let estimate = (1.0 + 1.0) / (3.0 + 5.0);
-        assert!((next_rho(0.2, &p, &c) - 0.5 * (0.2 + estimate)).abs() < 1e-12);
-        let all = Labels::from_fn(100, 4, |_, _| true);
-        assert_eq!(next_rho(0.6, &Mat::zeros(100, 4), &all), 0.6);
     }
 }
