@@ -1,8 +1,8 @@
 //! The measurements of `docs/results.md`: what Stage 1 removes, and whether Stage 2's features are
 //! better than features by chance when the classifier learns from the same labels.
 //!
-//! `results SET… [--folds K] [--seed S] [--noise RATE] [--data-dir DIR]` prints one line of a
-//! Markdown table for each set: means over the first K of five folds. The method runs once a fold; a
+//! `results SET… [--folds K] [--seed S] [--noise RATE] [--data-dir DIR] [--set KEY=JSON]…`
+//! prints one line of a Markdown table for each set: means over the first K of five folds. The method runs once a fold; a
 //! linear SVM with C by inner cross-validation is trained on its features and on ten random choices of
 //! as many, on the true labels, the pseudo labels and the confidences, and scored on the truth of
 //! the held-out fold (ranking loss).
@@ -29,7 +29,7 @@ const COLUMNS: usize = 9;
 
 fn main() -> Result<()> {
     let (mut sets, mut folds, mut seed, mut data_dir) = (Vec::new(), 5, 0, None);
-    let mut protocol = Protocol::default();
+    let (mut protocol, mut changes) = (Protocol::default(), serde_json::Map::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().expect("a value after the option");
@@ -37,6 +37,11 @@ fn main() -> Result<()> {
             "--folds" => folds = value().parse().expect("a number of folds"),
             "--seed" => seed = value().parse().expect("a seed"),
             "--noise" => protocol.noise = value().parse().expect("a rate"),
+            "--set" => {
+                let setting = value();
+                let (key, value) = setting.split_once('=').expect("KEY=JSON");
+                changes.insert(key.into(), serde_json::from_str(value).expect("a JSON value"));
+            }
             "--data-dir" => data_dir = Some(PathBuf::from(value())),
             _ => sets.push(argument),
         }
@@ -46,6 +51,7 @@ fn main() -> Result<()> {
          random | RL confidence: Stage 2 | random |\n|{}",
         " --- |".repeat(COLUMNS + 1)
     );
+    let config = Config::default().with(&changes.into())?;
     let folders = Folders::standard(data_dir.as_deref());
     for set in sets {
         let data = catalog::open(&set, Cut::Paper, &folders, &ReadOptions::default())?;
@@ -54,7 +60,7 @@ fn main() -> Result<()> {
             .into_par_iter()
             .map(|fold| {
                 let trial = Trial::new(&data, &protocol, fold, &streams)?;
-                measure(&trial, &streams.child(&format!("results/{fold}")))
+                measure(&trial, &config, &streams.child(&format!("results/{fold}")))
             })
             .collect::<Result<Vec<_>>>()?;
         let mean = |k: usize| rows.iter().map(|r| r[k]).sum::<f64>() / rows.len() as f64;
@@ -65,13 +71,12 @@ fn main() -> Result<()> {
 }
 
 /// One fold.
-fn measure(trial: &Trial, streams: &Streams) -> Result<[f64; COLUMNS]> {
+fn measure(trial: &Trial, config: &Config, streams: &Streams) -> Result<[f64; COLUMNS]> {
     let d = trial.features.cols();
     let budget = paper_budget(d);
     let training = Training { x: &trial.features, candidates: &trial.candidates };
     let mut context = Context { streams: streams.child("fit"), budget, observer: &mut Silent };
-    let Outcome { fitted, rho, .. } =
-        PomdpFs::new(Config::default()).run(&training, &mut context)?;
+    let Outcome { fitted, rho, .. } = PomdpFs::new(config.clone()).run(&training, &mut context)?;
     let pseudo = fitted.pseudo.as_ref().expect("the method makes them");
     let confidence = fitted.confidence.as_ref().expect("the method makes them");
     let selected: Vec<usize> = fitted.ranking[..budget].iter().map(|r| r.feature).collect();
