@@ -8,10 +8,12 @@ mod context;
 mod data;
 mod evaluate;
 mod evaluate_report;
+mod folder;
 pub(crate) mod input;
 mod progress;
 mod select;
 mod stats;
+mod tables;
 
 use std::process::ExitCode;
 
