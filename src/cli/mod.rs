@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 a check failed, 2 could not run. Results go to stdout, progress and
 //! messages to stderr; `--json FILE|-` writes the machine-readable result.
 
+mod apply;
 mod audit;
 mod context;
 mod data;
@@ -54,6 +55,7 @@ pub struct Global {
 #[derive(Subcommand)]
 enum Command {
     Select(Box<select::Select>),
+    Apply(Box<apply::Apply>),
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
@@ -78,6 +80,7 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Select(select)) => select.run(&context),
+        Some(Command::Apply(apply)) => apply.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),

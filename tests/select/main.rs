@@ -1,5 +1,6 @@
 //! `pomdp-fs select` and `pomdp-fs apply` as a user runs them, on small data with small settings.
 
+mod apply;
 mod interruption;
 mod results;
 
