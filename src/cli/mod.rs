@@ -10,6 +10,7 @@ mod data;
 mod evaluate;
 mod evaluate_report;
 mod folder;
+mod generate;
 pub(crate) mod input;
 mod progress;
 mod select;
@@ -18,7 +19,7 @@ mod tables;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use context::Context;
 
@@ -60,6 +61,8 @@ enum Command {
     Stats(stats::Stats),
     Data(Box<data::Data>),
     Evaluate(Box<evaluate::Evaluate>),
+    Completions(generate::Completions),
+    Man(generate::Man),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -85,14 +88,14 @@ fn run(cli: Cli) -> Result<bool> {
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
+        Some(Command::Completions(completions)) => completions.run(Cli::command()),
+        Some(Command::Man(man)) => man.run(Cli::command()),
         None => select::Select::plain().run(&context),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -131,3 +131,21 @@ fn data_without_labels_have_nothing_to_learn_from() {
         assert!(message.contains("label"), "{message}");
     }
 }
+
+#[test]
+fn completions_and_manual_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let text = super::run(dir.path(), &["completions", shell]);
+        assert!(text.contains("pomdp-fs") && text.contains("checkpoint-every"), "{shell}");
+    }
+    assert_eq!(refused(dir.path(), &["completions", "dos"]).0, Some(2));
+    assert!(super::run(dir.path(), &["man"]).contains(".TH pomdp-fs 1"));
+    super::run(dir.path(), &["man", "--out", "man1"]);
+    let pages = contents(&dir.path().join("man1"));
+    for page in ["pomdp-fs.1", "pomdp-fs-select.1", "pomdp-fs-data-info.1"] {
+        assert!(pages.contains_key(page), "{page} in {:?}", pages.keys());
+    }
+    let select = String::from_utf8_lossy(&pages["pomdp-fs-select.1"]).into_owned();
+    assert!(select.contains("\\-\\-seed") && select.contains("pomdp\\-fs select"), "{select}");
+}
