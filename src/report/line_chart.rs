@@ -150,6 +150,7 @@ fn short(value: f64, span: f64) -> String {
         s if s >= 0.2 => 2,
         s if s >= 0.02 => 3,
         s if s >= 0.002 => 4,
+        _ if value.abs() < 1e-9 * span => return "0".to_owned(),
         _ => return format!("{value:.1e}"),
     };
     // A rounded −0 reads like a number below zero.
@@ -188,6 +189,6 @@ mod tests {
         assert_eq!(short(123.4, 50.0), "123");
         assert_eq!(short(0.1234, 0.5), "0.12");
         assert_eq!(short(-1e-18, 0.5), "0.00");
-        assert_eq!(short(3e-6, 1e-5), "3.0e-6");
+        assert_eq!((short(3e-6, 1e-5), short(1e-20, 1e-5)), ("3.0e-6".into(), "0".into()));
     }
 }

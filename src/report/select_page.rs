@@ -140,11 +140,12 @@ impl SelectPage {
 
     fn feature_rows(&self) -> Value {
         let longest = self.features.iter().map(|f| f.score.abs()).fold(0.0, f64::max);
+        let digits = digits(longest);
         let rows = self.features.iter().map(|f| {
             let share = if longest > 0.0 { 100.0 * f.score.abs() / longest } else { 0.0 };
             context! {
                 name => &f.name,
-                score => format!("{:.5}", f.score),
+                score => format!("{:.digits$}", f.score),
                 width => format!("{share:.2}"),
                 negative => f.score < 0.0,
                 frequency => format!("{:.0}", 100.0 * f.frequency),
@@ -205,6 +206,17 @@ fn pairs(all: &[(String, String)]) -> Value {
     Value::from_iter(all.iter().map(|(key, value)| context! { key, value }))
 }
 
+/// Decimals that show three digits of a number as large as `largest`; never fewer than two.
+fn digits(largest: f64) -> usize {
+    let mut digits = 2;
+    let mut unit = 1.0;
+    while digits < 12 && 0.0 < largest && largest < unit {
+        digits += 1;
+        unit /= 10.0;
+    }
+    digits
+}
+
 /// 12,035 for 12035.
 pub fn grouped(count: usize) -> String {
     let digits = count.to_string();
@@ -227,6 +239,14 @@ mod tests {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
         for (count, text) in cases {
             assert_eq!(grouped(count), text);
+        }
+    }
+
+    #[test]
+    fn small_scores_keep_their_digits() {
+        let cases = [(1.0, 2), (0.5, 3), (0.0102, 4), (0.00051, 6), (0.0, 2), (1e-300, 12)];
+        for (largest, expected) in cases {
+            assert_eq!(digits(largest), expected, "{largest}");
         }
     }
 
