@@ -77,6 +77,7 @@ fn bundled_sets_have_the_sizes_of_the_paper() {
 #[test]
 fn yeast_needs_no_file() {
     let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("yeast")).unwrap();
     let output = command().current_dir(dir.path()).args(["info", "yeast"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(out.starts_with("yeast (yeast, embedded in the program)"), "{out}");

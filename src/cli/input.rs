@@ -12,8 +12,8 @@ use crate::{Error, Result};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Reading")]
 pub struct Input {
-    /// Label columns: names 'a,b,c', 'prefix:tag_', a count '14' (the last 14), 'first:22', or a
-    /// range '104-117' (from 1)
+    /// Label columns: names 'a,b,c', 'prefix:tag_', a count '14' (the last 14), 'first:22', a range
+    /// '104-117' (from 1), or 'none'
     #[arg(long, value_name = "SPEC")]
     labels: Option<LabelSpec>,
     /// A second label block with the candidates, spelled like --labels

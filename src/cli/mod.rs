@@ -3,19 +3,23 @@
 //! Exit codes: 0 done, 1 a check failed, 2 could not run. Results go to stdout, progress and
 //! messages to stderr; `--json FILE|-` writes the machine-readable result.
 
+mod apply;
 mod audit;
 mod context;
 mod data;
 mod evaluate;
 mod evaluate_report;
+mod folder;
+mod generate;
 pub(crate) mod input;
 mod progress;
 mod select;
 mod stats;
+mod tables;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use context::Context;
 
@@ -52,10 +56,13 @@ pub struct Global {
 #[derive(Subcommand)]
 enum Command {
     Select(Box<select::Select>),
+    Apply(Box<apply::Apply>),
     Audit(audit::Audit),
     Stats(stats::Stats),
     Data(Box<data::Data>),
     Evaluate(Box<evaluate::Evaluate>),
+    Completions(generate::Completions),
+    Man(generate::Man),
 }
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
@@ -76,18 +83,19 @@ fn run(cli: Cli) -> Result<bool> {
     let context = Context::new(&cli.global)?;
     match cli.command {
         Some(Command::Select(select)) => select.run(&context),
+        Some(Command::Apply(apply)) => apply.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
+        Some(Command::Completions(completions)) => completions.run(Cli::command()),
+        Some(Command::Man(man)) => man.run(Cli::command()),
         None => select::Select::plain().run(&context),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Budget, Select, output};
+use super::{Budget, Select, files, output};
 use crate::classify::svm::LinearSvm;
 use crate::classify::{Classifier, Targets};
 use crate::cli::Context;
+use crate::cli::folder::Folder;
 use crate::cli::progress::Bar;
 use crate::data::{Dataset, Folds, Labels, Scaler, Splitter, noise};
 use crate::linalg::Mat;
@@ -17,8 +18,6 @@ use crate::method::pomdp_fs::checkpoint::{pack, unpack};
 use crate::method::pomdp_fs::{Config, Fit, Outcome};
 use crate::{Error, Result, checksum, io};
 
-/// The least time between two checkpoints.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// Price of an error in the SVM that scores the result.
 const SVM_C: f64 = 0.01;
 
@@ -59,18 +58,18 @@ pub(super) fn run(select: &Select, context: &Context) -> Result<()> {
         Some(out) => out.clone(),
         None => PathBuf::from(format!("pomdp-fs-{}", setting.dataset.name)),
     };
-    let work = work_folder(&out, select.resume)?;
+    let folder = Folder::new(&out, &files::FILES, select.resume.then_some(CHECKPOINT))?;
     output::introduce(&setting, context);
 
     let x: Mat<f32> = setting.scaler.apply(&setting.dataset.x, &setting.train);
     let training = Training { x: &x, candidates: &setting.candidates };
-    let (outcome, mut seconds) = fit(&setting, training, &work, context)?;
+    let (outcome, mut seconds) = fit(select, &setting, training, folder.path(), context)?;
     let scores = score(&setting, &outcome, context)?;
     seconds.total = begin.elapsed().as_secs_f64();
 
-    output::write(&setting, &outcome, &scores, &seconds, &work)?;
-    let _ = fs::remove_file(work.join(CHECKPOINT));
-    replace(&work, &out)?;
+    files::write(&setting, &outcome, &scores, folder.path())?;
+    let _ = fs::remove_file(folder.path().join(CHECKPOINT));
+    folder.finish()?;
     output::report(&setting, &outcome, &scores, &seconds, &out, context)
 }
 
@@ -118,35 +117,8 @@ fn prepare(select: &Select, context: &Context) -> Result<Setting> {
     })
 }
 
-/// The hidden folder beside `out` in which a run works until it is whole.
-fn work_folder(out: &Path, resume: bool) -> Result<PathBuf> {
-    let name = out.file_name().ok_or_else(|| {
-        Error::found("no name", "the name of a folder for the results").in_file(out)
-    })?;
-    if out.is_file() {
-        return Err(Error::found("a file", "a folder, or a new name").in_file(out));
-    }
-    let work = out.with_file_name(format!(".{}.part", name.to_string_lossy()));
-    if !resume && work.exists() {
-        fs::remove_dir_all(&work).map_err(|e| Error::io(&work, "remove", &e))?;
-    }
-    fs::create_dir_all(&work).map_err(|e| Error::io(&work, "create", &e))?;
-    Ok(work)
-}
-
-/// Puts the finished folder in the place of an older one.
-fn replace(work: &Path, out: &Path) -> Result<()> {
-    let old = work.with_extension("old");
-    if out.exists() {
-        let _ = fs::remove_dir_all(&old);
-        fs::rename(out, &old).map_err(|e| Error::io(out, "move", &e))?;
-    }
-    fs::rename(work, out).map_err(|e| Error::io(out, "move the results to", &e))?;
-    let _ = fs::remove_dir_all(&old);
-    Ok(())
-}
-
 fn fit(
+    select: &Select,
     setting: &Setting,
     training: Training<'_>,
     work: &Path,
@@ -173,6 +145,9 @@ fn fit(
         bar.show(if stage == 1 { "Stage 1: labels  " } else { "Stage 2: features" }, done, total);
         let start = Instant::now();
         let more = fit.advance()?;
+        if let Some(truth) = &setting.truth {
+            fit.judge(truth);
+        }
         let spent = start.elapsed().as_secs_f64();
         if stage == 1 {
             seconds.stage1 += spent;
@@ -182,7 +157,7 @@ fn fit(
         if !more {
             break;
         }
-        if stored.elapsed() >= CHECKPOINT_EVERY {
+        if stored.elapsed().as_secs_f64() >= select.checkpoint_every {
             let (progress, weights) = fit.progress();
             io::write_atomic(&file, &pack(progress, weights, &fingerprint))?;
             stored = Instant::now();
@@ -194,8 +169,10 @@ fn fit(
 
 /// Names data, settings and seed: a checkpoint continues only its own run.
 fn fingerprint(setting: &Setting) -> String {
+    // The truth counts too: the history holds ε, and a second file may have given the truth.
+    let blocks = [Some(&setting.candidates), setting.truth.as_ref()].into_iter().flatten();
     let cells: String =
-        setting.candidates.as_slice().iter().map(|&on| if on { '1' } else { '0' }).collect();
+        blocks.flat_map(Labels::as_slice).map(|&on| if on { '1' } else { '0' }).collect();
     let text = format!(
         "{} {} {} {} {} {:?}",
         env!("CARGO_PKG_VERSION"),

@@ -1,7 +1,9 @@
 //! `pomdp-fs select`: candidate labels in; clean labels, a feature ranking and the model out.
 
+mod files;
 mod job;
 mod output;
+mod page;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,6 +35,9 @@ pub struct Select {
     /// Go on with an interrupted run
     #[arg(long)]
     resume: bool,
+    /// Least time between two checkpoints, from which --resume goes on
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
+    checkpoint_every: f64,
     /// Number of features to select, or a share such as 20% [default: the paper's rule, 20 % of the
     /// features, or 20 of fewer than 100]
     #[arg(long, value_name = "K|P%")]
@@ -108,6 +113,11 @@ impl Budget {
     }
 }
 
+fn parse_seconds(text: &str) -> Result<f64> {
+    let seconds = text.parse().ok().filter(|s| (0.0..=1e9).contains(s));
+    seconds.ok_or_else(|| Error::config(format!("found '{text}', expected seconds, 0 or more")))
+}
+
 fn parse_preset(text: &str) -> Result<Preset> {
     serde_json::from_value(Value::String(text.into()))
         .map_err(|_| Error::config(format!("found '{text}', expected observation or paper")))
@@ -173,6 +183,14 @@ impl Select {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_between_checkpoints() {
+        assert_eq!((parse_seconds("0").unwrap(), parse_seconds("1.5").unwrap()), (0.0, 1.5));
+        for bad in ["-1", "NaN", "inf", "x", ""] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn budgets() {

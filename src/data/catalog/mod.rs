@@ -152,12 +152,15 @@ pub fn find(name: &str) -> Result<Entry> {
 /// Opens what the user named: a file if there is one, else a set of the catalog.
 pub fn open(what: &str, cut: Cut, folders: &Folders, options: &ReadOptions) -> Result<Dataset> {
     let path = std::path::Path::new(what);
-    if path.exists() {
+    // A folder of results may well be called like a set.
+    if path.is_file() {
         return load(path, options);
     }
     match find(what) {
         Ok(entry) => entry.load(cut, folders),
-        Err(unknown) if path.components().count() == 1 && path.extension().is_none() => {
+        Err(unknown)
+            if !path.exists() && path.components().count() == 1 && path.extension().is_none() =>
+        {
             Err(unknown.hint("name one of these, or give the path of a file"))
         }
         Err(_) => load(path, options),

@@ -106,6 +106,12 @@ impl Layout {
 }
 
 fn main_block(names: &[&str], said: &Said, options: &ReadOptions) -> Result<Blocks> {
+    if options.labels == Some(LabelSpec::None) {
+        return Ok(Blocks {
+            note: "labels: none, as --labels says".to_owned(),
+            ..Blocks::default()
+        });
+    }
     if let Some(spec) = &options.labels {
         let columns = spec.resolve(names, "--labels")?;
         let note = format!("labels: {} columns named by --labels", columns.len());
@@ -205,7 +211,7 @@ fn prefixed_block(names: &[&str]) -> Result<Blocks> {
     if truth.is_empty() && candidates.is_empty() {
         return Err(Error::input("nothing says which columns are labels").hint(
             "put the label XML beside the ARFF or name it with --xml, or give --labels: names a,b,c, \
-             prefix:tag_, a count 14 (the last 14), first:22, or a range 104-117",
+             prefix:tag_, a count 14 (the last 14), first:22, a range 104-117, or none",
         ));
     }
     if !truth.is_empty() && !candidates.is_empty() && truth_names != candidate_names {
@@ -275,6 +281,15 @@ mod tests {
         assert_eq!(decide(&names, said(-2), &options).unwrap().label_names, ["b", "c"]);
         assert!(decide(&names, said(3), &options).is_err());
         assert!(decide(&names, said(i64::MIN), &options).is_err());
+    }
+
+    #[test]
+    fn features_only_when_told() {
+        let names = ["a", "label:x"];
+        let options = ReadOptions { labels: Some(LabelSpec::None), ..ReadOptions::default() };
+        let layout = decide(&names, Said { xml: None, meka: Some(1) }, &options).unwrap();
+        assert_eq!(layout.feature_names, names);
+        assert!(layout.label_names.is_empty() && !layout.has_truth && !layout.has_candidates);
     }
 
     #[test]

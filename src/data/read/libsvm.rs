@@ -15,7 +15,7 @@ use super::Parsed;
 use super::libsvm_row::{Bounds, Entries, instance};
 use super::lines::{Lines, trim};
 use super::number::parse_index;
-use super::options::{ReadOptions, Role};
+use super::options::{LabelSpec, ReadOptions, Role};
 use super::rows::{Matrices, too_big};
 use crate::data::Labels;
 use crate::linalg::Mat;
@@ -136,13 +136,21 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
         ));
     }
     check_size(n, d, 0, options)?;
-    let labels = label_names(&entries.labels, &known, &mut notes)?;
+    let features_only = options.labels == Some(LabelSpec::None);
+    let labels = match features_only {
+        true => Vec::new(),
+        false => label_names(&entries.labels, &known, &mut notes)?,
+    };
     check_size(n, d, labels.len(), options)?;
     let block = known.names.as_ref().map(|names| names.block.as_str());
     let candidates =
         block == Some("candidates") || (block.is_none() && options.role == Role::Candidates);
     let (x, y) = matrices(&entries, base, d, &labels)?;
-    let (truth, candidates) = if candidates { (None, Some(y)) } else { (Some(y), None) };
+    let (truth, candidates) = match (features_only, candidates) {
+        (true, _) => (None, None),
+        (_, true) => (None, Some(y)),
+        (_, false) => (Some(y), None),
+    };
     let numbered = || (0..d).map(|j| format!("feature{}", j + base as usize)).collect();
     Ok(Parsed {
         matrices: Matrices { x, truth, candidates },

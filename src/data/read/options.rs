@@ -108,9 +108,11 @@ pub enum Part {
 choice!(Part { All => "all", Train => "train", Test => "test" });
 
 /// Which columns are labels. On the command line: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
-/// `14` or `last:14`, `first:22`, `104-117` (columns from 1).
+/// `14` or `last:14`, `first:22`, `104-117` (columns from 1), `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSpec {
+    /// No column: the file has features only.
+    None,
     /// These names.
     Names(Vec<String>),
     /// All names that start with this.
@@ -132,6 +134,9 @@ impl FromStr for LabelSpec {
                 Error::config(format!("found '{t}', expected a number of label columns"))
             })
         };
+        if text == "none" {
+            return Ok(LabelSpec::None);
+        }
         if let Some(prefix) = text.strip_prefix("prefix:").filter(|p| !p.is_empty()) {
             return Ok(LabelSpec::Prefix(prefix.to_owned()));
         }
@@ -180,6 +185,7 @@ impl LabelSpec {
             Error::config(format!("{what} asks for column {asked}, the file has {total} columns"))
         };
         let columns: Vec<usize> = match self {
+            LabelSpec::None => Vec::new(),
             LabelSpec::First(n) | LabelSpec::Last(n) if *n > total => return Err(too_many(*n)),
             LabelSpec::Range(_, to) if *to > total => return Err(too_many(*to)),
             LabelSpec::First(n) => (0..*n).collect(),
@@ -235,6 +241,11 @@ mod tests {
         assert_eq!(resolve("tag_y,a").unwrap(), [0, 3]);
         assert_eq!(resolve("\"c,d\"").unwrap(), [4]);
         assert_eq!(resolve("names:b").unwrap(), [1]);
+        assert_eq!("none".parse::<LabelSpec>().unwrap(), LabelSpec::None);
+        assert_eq!(
+            "names:none".parse::<LabelSpec>().unwrap(),
+            LabelSpec::Names(vec!["none".to_owned()])
+        );
         assert_eq!(resolve("prefix:tag_").unwrap(), [2, 3]);
         assert_eq!(resolve("2").unwrap(), [3, 4]);
         assert_eq!(resolve("last:2").unwrap(), [3, 4]);

@@ -3,14 +3,14 @@
 
 use std::fmt::Write;
 
-use super::blocks;
+use super::some_blocks;
 use crate::data::Dataset;
 use crate::data::read::layout::{CANDIDATE, feature_column};
 use crate::{Error, Result};
 
 /// The ARFF and the XML.
 pub(super) fn text(dataset: &Dataset) -> Result<(String, String)> {
-    let blocks = blocks(dataset)?;
+    let blocks = some_blocks(dataset)?;
     let mut out = format!("@relation {}\n\n", quote(&dataset.name));
     check_names(dataset)?;
     for (j, name) in dataset.feature_names.iter().enumerate() {

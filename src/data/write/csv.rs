@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// The whole file.
 pub(super) fn bytes(dataset: &Dataset, delimiter: u8) -> Result<Vec<u8>> {
-    let blocks = blocks(dataset)?;
+    let blocks = blocks(dataset);
     let mut out = csv::WriterBuilder::new()
         .delimiter(delimiter)
         .quote_style(csv::QuoteStyle::NonNumeric)

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::blocks;
+use super::some_blocks;
 use crate::data::Dataset;
 use crate::data::read::libsvm::{Names, TAG};
 use crate::{Error, Result};
 
 /// The whole file.
 pub(super) fn text(dataset: &Dataset) -> Result<String> {
-    let blocks = blocks(dataset)?;
+    let blocks = some_blocks(dataset)?;
     let [(truth, labels)] = blocks[..] else {
         return Err(Error::input(
             "LIBSVM holds one label block, the data set has truth and candidates",

@@ -53,11 +53,17 @@ pub fn save(dataset: &Dataset, path: &Path, format: Option<Format>) -> Result<Ve
 }
 
 /// The label blocks that exist, truth first.
-fn blocks(dataset: &Dataset) -> Result<Vec<(bool, &Labels)>> {
+fn blocks(dataset: &Dataset) -> Vec<(bool, &Labels)> {
     let truth = dataset.truth.iter().map(|y| (true, y));
-    let blocks: Vec<_> = truth.chain(dataset.candidates.iter().map(|c| (false, c))).collect();
+    truth.chain(dataset.candidates.iter().map(|c| (false, c))).collect()
+}
+
+/// The label blocks, for a format that cannot do without.
+fn some_blocks(dataset: &Dataset) -> Result<Vec<(bool, &Labels)>> {
+    let blocks = blocks(dataset);
     match blocks.len() {
-        0 => Err(Error::input("the data set has neither true nor candidate labels")),
+        0 => Err(Error::input("the data set has neither true nor candidate labels")
+            .hint("a file without labels is written as .csv")),
         _ => Ok(blocks),
     }
 }
@@ -84,7 +90,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{ReadOptions, load};
+    use crate::data::{LabelSpec, ReadOptions, load};
     use crate::linalg::Mat;
     use proptest::prelude::*;
 
@@ -174,6 +180,23 @@ mod tests {
         let data = Dataset { x: Mat::zeros(1, 1), ..Dataset::default() };
         assert!(save(&data, Path::new("x.xlsx"), None).is_err());
         assert!(save(&data, Path::new("x.mat"), Some(Format::Mat)).is_err());
-        assert!(save(&data, Path::new("x.csv"), None).unwrap_err().to_string().contains("neither"));
+        for file in ["x.arff", "x.svm"] {
+            let error = save(&data, Path::new(file), None).unwrap_err().to_string();
+            assert!(error.contains("neither"), "{error}");
+        }
+    }
+
+    #[test]
+    fn features_alone_can_be_a_csv() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.csv");
+        let data = Dataset {
+            x: Mat::from_vec(2, 1, vec![0.5, -2.0]),
+            feature_names: vec!["label:a".to_owned()],
+            ..Dataset::default()
+        };
+        save(&data, &path, None).unwrap();
+        let labels = Some(LabelSpec::None);
+        same(&load(&path, &ReadOptions { labels, ..ReadOptions::default() }).unwrap(), &data);
     }
 }

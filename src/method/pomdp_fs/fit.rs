@@ -61,6 +61,8 @@ pub struct Fit<'a> {
     progress: Progress,
     /// Weights after Stage 1, kept while Stage 2 moves on.
     disambiguator: Vec<f32>,
+    /// Confidences of all rows after the Stage-1 epoch that was done last, until they are judged.
+    latest: Option<Mat<f32>>,
 }
 
 impl<'a> Fit<'a> {
@@ -97,8 +99,18 @@ impl<'a> Fit<'a> {
             history1: Vec::new(),
             history2: Vec::new(),
         };
-        let disambiguator = Vec::new();
-        Ok(Fit { config, training, network, budget, streams, parts, progress, disambiguator })
+        let (disambiguator, latest) = (Vec::new(), None);
+        Ok(Fit {
+            config,
+            training,
+            network,
+            budget,
+            streams,
+            parts,
+            progress,
+            disambiguator,
+            latest,
+        })
     }
 
     /// The network.
@@ -115,6 +127,15 @@ impl<'a> Fit<'a> {
     pub fn resume(&mut self, progress: Progress, disambiguator: Vec<f32>) {
         self.progress = progress;
         self.disambiguator = disambiguator;
+    }
+
+    /// Writes ε of the present pseudo labels into the record of the Stage-1 epoch that was done last.
+    /// For the history alone: nothing that is learned depends on it.
+    pub fn judge(&mut self, truth: &Labels) {
+        if let (Some(p), Some(record)) = (self.latest.take(), self.progress.history1.last_mut()) {
+            let hard = harden(&p, self.training.candidates, self.config.at_least_one);
+            record.epsilon = Some(hard.hamming_distance(truth));
+        }
     }
 
     /// Epochs done and epochs in all.
@@ -182,15 +203,16 @@ impl<'a> Fit<'a> {
         let network = self.network.clone();
         let mut trainer = Trainer1::new(self.config, network, x, candidates, streams);
         let mut state = self.progress.stage1.take().unwrap_or_else(|| trainer.start());
-        let record = trainer.epoch(&mut state)?;
+        let (record, confidence) = trainer.epoch(&mut state)?;
         self.progress.history1.push(record);
+        self.latest = Some(confidence.clone());
         self.progress.rho = state.rho;
         if state.epoch < self.config.epochs1 {
             self.progress.stage1 = Some(state);
             return Ok(());
         }
         if self.parts.is_empty() {
-            self.progress.confidence = trainer.confidence(&state.p, x, candidates);
+            self.progress.confidence = confidence;
         }
         let y = self.targets();
         let trainer = self.trainer2(&y);

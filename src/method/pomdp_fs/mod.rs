@@ -4,12 +4,36 @@
 //!
 //! From the bottom up: [`network`] (encoder and heads), [`disambiguation`] and [`rollout`] (the
 //! losses of the two stages, which the audit checks), [`stage1`] and [`stage2`] (their training
-//! loops), [`fit`] (both together, resumable), [`config`] (every setting).
+//! loops), [`fit`] (both together, resumable), [`model`] and [`matching`] (what a fit learned, for new
+//! rows), [`config`] (every setting).
+//!
+//! ```
+//! use pomdp_fs::{data::Labels, linalg::Mat, rng::Streams};
+//! use pomdp_fs::method::{Context, Silent, Training, pomdp_fs::{Config, PomdpFs}};
+//!
+//! let mut rng = Streams::new(7).stream("example");
+//! let x = Mat::from_fn(200, 6, |_, _| rng.normal() as f32);
+//! let truth = Labels::from_fn(200, 2, |i, j| x[(i, j)] > 0.4);
+//! let candidates = Labels::from_fn(200, 2, |i, j| truth.get(i, j) || rng.bernoulli(0.3));
+//!
+//! let config = Config { width: 16, heads: 2, epochs1: 20, epochs2: Some(2), dropout: 0.2, ..Config::default() };
+//! let mut observer = Silent; // or your own: it hears about the progress and may stop the fit
+//! let mut context = Context { streams: Streams::new(0), budget: 2, observer: &mut observer };
+//! let training = Training { x: &x, candidates: &candidates };
+//! let outcome = PomdpFs::new(config).run(&training, &mut context)?;
+//!
+//! let pseudo = outcome.fitted.pseudo.unwrap();
+//! assert!(pseudo.hamming_distance(&truth) < candidates.hamming_distance(&truth));
+//! assert_eq!(outcome.fitted.ranking.len(), 6); // best feature first
+//! # Ok::<(), pomdp_fs::Error>(())
+//! ```
 
 pub mod checkpoint;
 pub mod config;
 pub mod disambiguation;
 pub mod fit;
+pub mod matching;
+pub mod model;
 pub mod network;
 mod noise_rate;
 pub mod rollout;
@@ -19,5 +43,7 @@ pub mod stage2;
 pub use config::{Config, Preset, Ranking};
 pub use disambiguation::{DiscLoss, DiscWeights, Stage1};
 pub use fit::{Fit, Outcome, PomdpFs, Progress};
+pub use matching::Matched;
+pub use model::{Description, Model};
 pub use network::{Network, NetworkConfig};
 pub use rollout::{Rollouts, Sampled, Stage2Loss, Stage2Weights, Trajectories};

@@ -50,6 +50,9 @@ pub struct Epoch1 {
     pub gradient_norm: f64,
     /// Mean norm of the policy's gradient.
     pub policy_gradient_norm: f64,
+    /// ε, the share of wrong cells of the pseudo labels after the epoch. Training never sees the
+    /// truth; whoever knows it fills this in ([`Fit::judge`](super::Fit::judge)).
+    pub epsilon: Option<f64>,
 }
 
 /// The state of Stage 1 between epochs: everything a resumed run needs.
@@ -122,8 +125,8 @@ impl<'a> Trainer1<'a> {
         }
     }
 
-    /// One epoch: every row once, in random order.
-    pub fn epoch(&mut self, state: &mut State1) -> Result<Epoch1> {
+    /// One epoch: every row once, in random order. Also returns the confidences after it.
+    pub fn epoch(&mut self, state: &mut State1) -> Result<(Epoch1, Mat<f32>)> {
         self.stage.network().check_inputs(self.x, &state.p)?;
         let streams = self.streams.child(&format!("epoch/{}", state.epoch));
         let order = streams.stream("order").permutation(self.x.rows());
@@ -158,7 +161,7 @@ impl<'a> Trainer1<'a> {
         record.rho = state.rho;
         (record.mean_p, record.entropy) = summary(&confidence, self.candidates);
         state.epoch += 1;
-        Ok(record)
+        Ok((record, confidence))
     }
 
     fn step(
@@ -237,15 +240,28 @@ impl<'a> Trainer1<'a> {
         (advantage, total / count.max(1) as f64)
     }
 
-    /// p_ij of the rows of `x`: σ(s) on candidates, 0 elsewhere, without dropout.
+    /// p_ij of the rows of `x`; see [`confidence`].
     pub fn confidence(&mut self, p: &[f32], x: &Mat<f32>, candidates: &Labels) -> Mat<f32> {
-        let c = numbers(candidates);
-        self.stage.forward(x.view(), c.view(), p, None);
-        let s = &self.stage.scores;
-        Mat::from_fn(x.rows(), s.cols(), |i, j| {
-            if candidates.get(i, j) { s[(i, j)].sigmoid() } else { 0.0 }
-        })
+        confidence(&mut self.stage, p, x, candidates)
     }
+}
+
+/// p_ij of the rows of `x` under the weights `p`: σ(s) on candidates, 0 elsewhere, without dropout.
+pub fn confidence(
+    stage: &mut Stage1<f32>,
+    p: &[f32],
+    x: &Mat<f32>,
+    candidates: &Labels,
+) -> Mat<f32> {
+    stage.forward(x.view(), numbers(candidates).view(), p, None);
+    let s = &stage.scores;
+    Mat::from_fn(
+        x.rows(),
+        s.cols(),
+        |i, j| {
+            if candidates.get(i, j) { s[(i, j)].sigmoid() } else { 0.0 }
+        },
+    )
 }
 
 /// The printed reward weights every label of the batch alike: A_ij = r / B.
