@@ -197,6 +197,50 @@ mod tests {
     }
 
     #[test]
+    fn gradients_of_the_entropies_by_differences() {
+        let (open, h, weight) = ([true, false, true, true], 1e-5, 0.7);
+        type Entropy<'a> = &'a dyn Fn(&[f64; 4], &mut [f64; 4], Fault) -> f64;
+        let categorical: Entropy = &|s, ds, fault| {
+            let c = Categorical { scores: s, open: &open, temperature: 2.0 };
+            c.entropy(ds, &mut [0.0; 4], weight, fault)
+        };
+        let bernoulli: Entropy = &|s, ds, fault| bernoulli_entropy(ds, s, &open, weight, fault);
+        for entropy in [categorical, bernoulli] {
+            let s = [1.0, 5.0, -0.5, 0.25];
+            let (mut ds, mut wrong) = ([0.3; 4], [0.0; 4]);
+            entropy(&s, &mut ds, Fault::None);
+            entropy(&s, &mut wrong, Fault::EntropySign);
+            for j in 0..4 {
+                let at = |d: f64| {
+                    let mut moved = s;
+                    moved[j] += d;
+                    entropy(&moved, &mut [0.0; 4], Fault::None)
+                };
+                let slope = (at(h) - at(-h)) / (2.0 * h);
+                assert!((ds[j] - 0.3 - slope).abs() < 1e-9, "{j}: {} {slope}", ds[j] - 0.3);
+                assert!((wrong[j] + slope).abs() < 1e-9, "the fault turns the sign");
+            }
+        }
+    }
+
+    #[test]
+    fn faults_do_what_they_say() {
+        let (scores, open) = ([1.0, 5.0, -0.5, 0.25], [true, false, true, true]);
+        let c = Categorical { scores: &scores, open: &open, temperature: 2.0 };
+        let gradient = |fault| {
+            let (mut ds, mut probs) = ([0.0; 4], [0.0; 4]);
+            let value = c.log_prob(&mut ds, &mut probs, 2, 1.0, fault);
+            (value, ds)
+        };
+        let (value, right) = gradient(Fault::None);
+        let (same, hot) = gradient(Fault::TemperatureMissing);
+        assert_eq!(value, same, "faults spoil the backward pass alone");
+        assert!((0..4).all(|j| (hot[j] - 2.0 * right[j]).abs() < 1e-15));
+        let (same, stale) = gradient(Fault::CategoricalMaskStale);
+        assert!(value == same && stale[1] < 0.0, "a closed feature gets a gradient");
+    }
+
+    #[test]
     fn the_last_open_feature_is_certain() {
         let c = Categorical { scores: &[1e30f32, -7.0], open: &[false, true], temperature: 1.0 };
         let (mut ds, mut probs) = ([0.0; 2], [0.0; 2]);
