@@ -57,6 +57,13 @@ mod tests {
     }
 
     #[test]
+    fn the_sum_without_a_gradient_is_the_same() {
+        let (u, z) = ([0.0, 2.0, -3.0, 0.7f64], [1.0, 0.0, 1.0, 0.25]);
+        let with_gradient = bce(&mut [0.0; 4], &u, &z, 1.0, Fault::None);
+        assert!((bce_sum(&u, &z) - with_gradient).abs() < 1e-15);
+    }
+
+    #[test]
     fn saturated_logits_stay_finite_and_exact() {
         for (u, z, want) in
             [(1e4f32, 1.0, 0.0), (-1e4, 0.0, 0.0), (1e4, 0.0, 1e4), (-1e4, 1.0, 1e4)]
