@@ -17,8 +17,9 @@ use pomdp_fs::data::ReadOptions;
 use pomdp_fs::data::catalog::{self, Cut, Folders};
 use pomdp_fs::experiment::{Protocol, Trial};
 use pomdp_fs::measure::{Case, Convention, CoverageForm, Summary};
-use pomdp_fs::method::pomdp_fs::{Config, Outcome, PomdpFs};
-use pomdp_fs::method::{Context, Silent, Training, paper_budget};
+use pomdp_fs::method::pomdp_fs::{Config, PomdpFs};
+use pomdp_fs::method::settings::changed;
+use pomdp_fs::method::{Context, Method, Silent, Training, paper_budget};
 use pomdp_fs::rng::Streams;
 use rayon::prelude::*;
 
@@ -51,7 +52,7 @@ fn main() -> Result<()> {
          random | RL confidence: Stage 2 | random |\n|{}",
         " --- |".repeat(COLUMNS + 1)
     );
-    let config = Config::default().with(&changes.into())?;
+    let config = changed(&Config::default(), &changes.into())?;
     let folders = Folders::standard(data_dir.as_deref());
     for set in sets {
         let data = catalog::open(&set, Cut::Paper, &folders, &ReadOptions::default())?;
@@ -76,7 +77,8 @@ fn measure(trial: &Trial, config: &Config, streams: &Streams) -> Result<[f64; CO
     let budget = paper_budget(d);
     let training = Training { x: &trial.features, candidates: &trial.candidates };
     let mut context = Context { streams: streams.child("fit"), budget, observer: &mut Silent };
-    let Outcome { fitted, rho, .. } = PomdpFs::new(config.clone()).run(&training, &mut context)?;
+    let fitted = PomdpFs::new(config.clone()).fit(&training, &mut context)?;
+    let rho = fitted.trained.as_ref().expect("the method is POMDP-FS").rho;
     let pseudo = fitted.pseudo.as_ref().expect("the method makes them");
     let confidence = fitted.confidence.as_ref().expect("the method makes them");
     let selected: Vec<usize> = fitted.ranking[..budget].iter().map(|r| r.feature).collect();

@@ -5,10 +5,10 @@ use pomdp_fs::data::Labels;
 use pomdp_fs::graph::Graph;
 use pomdp_fs::linalg::Mat;
 use pomdp_fs::method::pomdp_fs::{
-    Config, DiscLoss, DiscWeights, Fit, Network, NetworkConfig, Outcome, PomdpFs, Preset, Rollouts,
-    Sampled, Stage1, Stage2Loss, Stage2Weights, Trajectories,
+    Config, DiscLoss, DiscWeights, Fit, Network, NetworkConfig, PomdpFs, Preset, Rollouts, Sampled,
+    Stage1, Stage2Loss, Stage2Weights, Trajectories,
 };
-use pomdp_fs::method::{Context, Silent, Training};
+use pomdp_fs::method::{Context, Fitted, Method, Silent, Training};
 use pomdp_fs::nn::{Activation, Dropout, EncoderConfig, NormPlace};
 use pomdp_fs::rng::Streams;
 use pomdp_fs::{ErrorKind, Result};
@@ -268,12 +268,12 @@ fn an_unchecked_nan_is_seen_in_the_loss() {
     }
 }
 
-fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Result<Outcome> {
+fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Result<Fitted> {
     let config =
         Config { width: 8, heads: 2, epochs1: 2, epochs2: Some(2), batch, ..Config::new(preset) };
     let mut silent = Silent;
     let mut context = Context { streams: Streams::new(1), budget: 3, observer: &mut silent };
-    PomdpFs::new(config).run(&Training { x, candidates }, &mut context)
+    PomdpFs::new(config).fit(&Training { x, candidates }, &mut context)
 }
 
 /// Weights that were stored badly stop the next epoch, by name.
@@ -310,15 +310,19 @@ fn the_method_survives_small_data() {
             for candidates in [labels(rows), Labels::none(rows, LABELS)] {
                 let what = format!("{preset:?}, {rows}×{cols}, batches of {batch}");
                 let outcome = fit(&features(rows, cols), &candidates, preset, batch).unwrap();
-                assert!(finite(&outcome.disambiguator) && finite(&outcome.selector), "{what}");
-                assert!(outcome.rho.is_finite(), "{what}");
-                assert!(finite(outcome.fitted.confidence.unwrap().as_slice()), "{what}");
-                let ranking = outcome.fitted.ranking;
+                assert!(
+                    finite(&outcome.trained.as_ref().unwrap().disambiguator)
+                        && finite(&outcome.trained.as_ref().unwrap().selector),
+                    "{what}"
+                );
+                assert!(outcome.trained.as_ref().unwrap().rho.is_finite(), "{what}");
+                assert!(finite(outcome.confidence.unwrap().as_slice()), "{what}");
+                let ranking = outcome.ranking;
                 assert!(ranking.len() == cols && ranking.iter().all(|r| r.score.is_finite()));
-                for e in &outcome.history.0 {
+                for e in &outcome.trained.as_ref().unwrap().history.0 {
                     assert!(e.bce.is_finite() && e.reward.is_finite() && e.entropy.is_finite());
                 }
-                for e in &outcome.history.1 {
+                for e in &outcome.trained.as_ref().unwrap().history.1 {
                     assert!(e.loss_end.is_finite() && e.policy.is_finite(), "{what}: {e:?}");
                 }
             }

@@ -3,8 +3,25 @@
 //! Every table has them. `random` ranks by chance (evaluation averages ten such rankings), `all`
 //! ignores the budget, `zeros` uses no feature: what is left is the label prior.
 
+use serde_json::Value;
+
+use super::settings::{self, NoSettings};
 use super::{Context, Fitted, Method, Training, rank};
 use crate::Result;
+
+/// A control has no settings.
+macro_rules! no_settings {
+    ($control:expr) => {
+        fn settings(&self) -> Value {
+            settings::object(&NoSettings {})
+        }
+
+        fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {
+            settings::changed(&NoSettings {}, changes)?;
+            Ok(Box::new($control))
+        }
+    };
+}
 
 /// Features in random order.
 pub struct Random;
@@ -13,6 +30,8 @@ impl Method for Random {
     fn name(&self) -> &str {
         "random"
     }
+
+    no_settings!(Random);
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let mut stream = context.streams.stream("random");
@@ -33,6 +52,8 @@ impl Method for All {
         "all"
     }
 
+    no_settings!(All);
+
     fn fit(&self, training: &Training<'_>, _: &mut Context<'_>) -> Result<Fitted> {
         Ok(ranking_only(&vec![0.0; training.x.cols()]))
     }
@@ -50,6 +71,8 @@ impl Method for Zeros {
         "zeros"
     }
 
+    no_settings!(Zeros);
+
     fn fit(&self, training: &Training<'_>, _: &mut Context<'_>) -> Result<Fitted> {
         Ok(ranking_only(&vec![0.0; training.x.cols()]))
     }
@@ -60,7 +83,7 @@ impl Method for Zeros {
 }
 
 fn ranking_only(scores: &[f64]) -> Fitted {
-    Fitted { ranking: rank(scores), pseudo: None, confidence: None }
+    Fitted { ranking: rank(scores), ..Fitted::default() }
 }
 
 #[cfg(test)]

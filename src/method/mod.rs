@@ -3,8 +3,16 @@
 
 mod controls;
 pub mod pomdp_fs;
+pub mod settings;
+mod verdict;
 
-use self::pomdp_fs::{Config, PomdpFs, Preset};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use self::pomdp_fs::{Config, PomdpFs, Preset, Trained};
+pub use self::verdict::{Status, Verdict};
+use crate::classify::Prediction;
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::rng::Streams;
@@ -29,11 +37,24 @@ pub struct Context<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// Hears about the progress of a fit.
+/// Hears about the progress of a fit, and keeps its checkpoints.
 pub trait Observer {
     /// `done` of `total` units of work of `phase` are finished. Returns false to stop the fit,
     /// which then ends with [`crate::ErrorKind::Cancelled`].
     fn progress(&mut self, phase: &str, done: usize, total: usize) -> bool;
+    /// The state that an interrupted run of this very fit stored, if there is one.
+    fn resume(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+    /// Offered between two units of work: the observer decides whether it stores the state now.
+    fn checkpoint(&mut self, _state: &dyn Fn() -> Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+    /// ε of intermediate pseudo labels, from whoever knows the truth. For the history alone:
+    /// nothing that is learned depends on it.
+    fn epsilon(&mut self, _pseudo: &Labels) -> Option<f64> {
+        None
+    }
 }
 
 /// Hears nothing and never stops.
@@ -46,7 +67,7 @@ impl Observer for Silent {
 }
 
 /// What a method found out.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Fitted {
     /// All features, best first; ties by lower index.
     pub ranking: Vec<Ranked>,
@@ -54,6 +75,22 @@ pub struct Fitted {
     pub pseudo: Option<Labels>,
     /// Probability of each training label, n × L, if the method makes them.
     pub confidence: Option<Mat<f32>>,
+    /// The method's own predictor of labels, if it has one.
+    pub predictor: Option<Arc<dyn Predictor>>,
+    /// The objective after each iteration, if the method minimises one.
+    pub objective: Vec<f64>,
+    /// What the method thinks of its own labels, if it can tell.
+    pub verdict: Option<Verdict>,
+    /// What was done to the input on the way, one sentence each, for the reader of the result.
+    pub notes: Vec<String>,
+    /// What POMDP-FS learned besides: weights, noise rate, history.
+    pub trained: Option<Arc<Trained>>,
+}
+
+/// Predicts the labels of new rows as the authors of a method meant it.
+pub trait Predictor: Send + Sync + std::fmt::Debug {
+    /// Scores and labels of rows that are scaled as [`Training::x`] was.
+    fn predict(&self, x: &Mat<f32>) -> Result<Prediction>;
 }
 
 /// A feature and its score.
@@ -69,8 +106,17 @@ pub struct Ranked {
 pub trait Method: Send + Sync {
     /// Name on the command line and in tables.
     fn name(&self) -> &str;
+    /// All settings as a JSON object: with the data, the noise, the split and the seed they
+    /// determine the result.
+    fn settings(&self) -> Value;
+    /// The same method with other settings; see [`settings::changed`].
+    fn with(&self, changes: &Value) -> Result<Box<dyn Method>>;
     /// Learns from candidate labels.
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted>;
+    /// Changes of settings that `--tune` tries, the defaults not among them.
+    fn grid(&self) -> Vec<Value> {
+        Vec::new()
+    }
     /// How many of the d features are used at this budget.
     fn selected(&self, budget: usize, d: usize) -> usize {
         budget.min(d)

@@ -5,10 +5,11 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::job::{Scores, Setting};
-use super::output::{pseudo, summary};
+use super::output::{pseudo, summary, trained};
 use super::page::page;
 use crate::cli::tables::{label_table, names, table};
-use crate::method::pomdp_fs::{Description, Model, Outcome};
+use crate::method::Fitted;
+use crate::method::pomdp_fs::{Description, Model};
 use crate::{Result, io};
 
 /// The names of all files.
@@ -24,11 +25,11 @@ pub(super) const FILES: [&str; 6] = [
 /// All files of a result, into `dir`.
 pub(super) fn write(
     setting: &Setting,
-    outcome: &Outcome,
+    outcome: &Fitted,
     scores: &[Scores],
     dir: &Path,
 ) -> Result<()> {
-    let p = outcome.fitted.confidence.as_ref().expect("the method makes them");
+    let p = outcome.confidence.as_ref().expect("the method makes them");
     let rows = setting.train.iter().copied();
     let labels = label_table(rows, &setting.dataset.label_names, Some(pseudo(outcome)), p)?;
     io::write_atomic(&dir.join("ranking.csv"), &ranking(setting, outcome)?)?;
@@ -39,7 +40,7 @@ pub(super) fn write(
     io::write_atomic(&dir.join("report.html"), html.as_bytes())
 }
 
-fn model(setting: &Setting, outcome: &Outcome) -> Model {
+fn model(setting: &Setting, outcome: &Fitted) -> Model {
     let d = &setting.dataset;
     Model {
         description: Description {
@@ -47,17 +48,17 @@ fn model(setting: &Setting, outcome: &Outcome) -> Model {
             features: d.feature_names.clone(),
             labels: d.label_names.clone(),
             nominal: d.nominal.clone(),
-            ranking: outcome.fitted.ranking.iter().map(|r| r.feature).collect(),
+            ranking: outcome.ranking.iter().map(|r| r.feature).collect(),
             settings: setting.config.clone(),
         },
         scaler: setting.scaler.clone(),
-        disambiguator: outcome.disambiguator.clone(),
-        selector: outcome.selector.clone(),
+        disambiguator: trained(outcome).disambiguator.clone(),
+        selector: trained(outcome).selector.clone(),
     }
 }
 
 /// What `config.json` says besides what the model needs.
-fn about(setting: &Setting, outcome: &Outcome, scores: &[Scores]) -> Map<String, Value> {
+fn about(setting: &Setting, outcome: &Fitted, scores: &[Scores]) -> Map<String, Value> {
     let mut result = summary(setting, outcome, scores, Path::new(""));
     if let Some(result) = result.as_object_mut() {
         // The ranking is among the model's own keys.
@@ -73,11 +74,11 @@ fn about(setting: &Setting, outcome: &Outcome, scores: &[Scores]) -> Map<String,
     about.as_object().cloned().unwrap_or_default()
 }
 
-fn ranking(setting: &Setting, outcome: &Outcome) -> Result<Vec<u8>> {
+fn ranking(setting: &Setting, outcome: &Fitted) -> Result<Vec<u8>> {
     let head =
         names(["rank", "index", "name", "score", "frequency", "mean_credit", "mean_probability"]);
-    let t = &outcome.treatment;
-    let rows = outcome.fitted.ranking.iter().enumerate().map(|(k, r)| {
+    let t = &trained(outcome).treatment;
+    let rows = outcome.ranking.iter().enumerate().map(|(k, r)| {
         let f = r.feature;
         vec![
             (k + 1).to_string(),
@@ -92,7 +93,7 @@ fn ranking(setting: &Setting, outcome: &Outcome) -> Result<Vec<u8>> {
     table(&head, rows)
 }
 
-fn history(outcome: &Outcome) -> Result<Vec<u8>> {
+fn history(outcome: &Fitted) -> Result<Vec<u8>> {
     let head = names([
         "stage",
         "epoch",
@@ -110,7 +111,7 @@ fn history(outcome: &Outcome) -> Result<Vec<u8>> {
         "policy_loss",
         "baseline",
     ]);
-    let (first, second) = &outcome.history;
+    let (first, second) = &trained(outcome).history;
     let one = first.iter().enumerate().map(|(k, e)| {
         let mut row = vec!["1".to_owned(), (k + 1).to_string()];
         let values = [e.bce, e.graph, e.reward, e.rho, e.mean_p, e.entropy];

@@ -13,9 +13,9 @@ use crate::cli::progress::Bar;
 use crate::data::{Dataset, Folds, Labels, Scaler, Splitter, noise};
 use crate::linalg::Mat;
 use crate::measure::{Case, Convention, CoverageForm, Summary};
-use crate::method::Training;
 use crate::method::pomdp_fs::checkpoint::{pack, unpack};
-use crate::method::pomdp_fs::{Config, Fit, Outcome};
+use crate::method::pomdp_fs::{Config, Fit};
+use crate::method::{Fitted, Training};
 use crate::{Error, Result, checksum, io};
 
 /// Price of an error in the SVM that scores the result.
@@ -123,7 +123,7 @@ fn fit(
     training: Training<'_>,
     work: &Path,
     context: &Context,
-) -> Result<(Outcome, Seconds)> {
+) -> Result<(Fitted, Seconds)> {
     let file = work.join(CHECKPOINT);
     let fingerprint = fingerprint(setting);
     let streams = context.streams.child("pomdp-fs");
@@ -186,19 +186,19 @@ fn fingerprint(setting: &Setting) -> String {
 }
 
 /// A linear SVM on the selected features of the training rows, scored on the held-out truth.
-fn score(setting: &Setting, outcome: &Outcome, context: &Context) -> Result<Vec<Scores>> {
+fn score(setting: &Setting, outcome: &Fitted, context: &Context) -> Result<Vec<Scores>> {
     let (Some(truth), false) = (&setting.dataset.truth, setting.test.is_empty()) else {
         return Ok(Vec::new());
     };
     let selected: Vec<usize> =
-        outcome.fitted.ranking[..setting.budget].iter().map(|r| r.feature).collect();
+        outcome.ranking[..setting.budget].iter().map(|r| r.feature).collect();
     let matrix = |rows: &[usize]| -> Mat<f64> {
         setting.scaler.apply::<f64>(&setting.dataset.x, rows).select_cols(&selected)
     };
     let (train, test) = (matrix(&setting.train), matrix(&setting.test));
     let expected = truth.select_rows(&setting.test);
-    let pseudo = outcome.fitted.pseudo.as_ref().expect("the method makes them");
-    let confidence = outcome.fitted.confidence.as_ref().expect("the method makes them");
+    let pseudo = outcome.pseudo.as_ref().expect("the method makes them");
+    let confidence = outcome.confidence.as_ref().expect("the method makes them");
     let known = setting.truth.as_ref().expect("the data have true labels");
     let svm = LinearSvm { c: SVM_C, ..LinearSvm::default() };
     [

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::Context;
 use super::input::Input;
 use crate::data::{Scaling, noise::Scheme};
-use crate::method::paper_budget;
 use crate::method::pomdp_fs::{Config, Preset};
+use crate::method::{paper_budget, settings::changed};
 use crate::{Error, Result};
 
 /// Disambiguate candidate labels and rank the features: the main job
@@ -153,7 +153,7 @@ impl Select {
                 let column = (at - before.rfind('\n').map_or(0, |k| k + 1)) as u64 + 1;
                 Error::config(e.message().to_owned()).in_file(path).at(line, column)
             })?;
-            config = config.with(&Value::Object(table)).map_err(|e| e.in_file(path))?;
+            config = changed(&config, &Value::Object(table)).map_err(|e| e.in_file(path))?;
         }
         let mut changes = Map::new();
         for setting in &self.set {
@@ -176,7 +176,7 @@ impl Select {
         if let Some(limit) = self.memory_limit {
             changes.insert("memory_limit".into(), limit.into());
         }
-        config.with(&Value::Object(changes))
+        changed(&config, &Value::Object(changes))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::Result;
 use crate::cli::Context;
 use crate::data::Labels;
 use crate::measure::METRICS;
-use crate::method::pomdp_fs::{Outcome, Preset};
+use crate::method::Fitted;
+use crate::method::pomdp_fs::{Preset, Trained};
 
 /// Number of features and of metrics shown on the screen.
 const SHOWN_FEATURES: usize = 10;
@@ -35,19 +36,23 @@ pub(super) fn introduce(setting: &Setting, context: &Context) {
 }
 
 /// ε of the candidates and of the pseudo labels, if the truth is known.
-pub(super) fn errors(setting: &Setting, outcome: &Outcome) -> Option<(f64, f64)> {
+pub(super) fn errors(setting: &Setting, outcome: &Fitted) -> Option<(f64, f64)> {
     let truth = setting.truth.as_ref()?;
     Some((setting.candidates.hamming_distance(truth), pseudo(outcome).hamming_distance(truth)))
 }
 
-pub(super) fn pseudo(outcome: &Outcome) -> &Labels {
-    outcome.fitted.pseudo.as_ref().expect("the method makes them")
+pub(super) fn trained(outcome: &Fitted) -> &Trained {
+    outcome.trained.as_ref().expect("the method is POMDP-FS")
+}
+
+pub(super) fn pseudo(outcome: &Fitted) -> &Labels {
+    outcome.pseudo.as_ref().expect("the method makes them")
 }
 
 /// The result on the screen and as JSON.
 pub(super) fn report(
     setting: &Setting,
-    outcome: &Outcome,
+    outcome: &Fitted,
     scores: &[Scores],
     seconds: &Seconds,
     out: &Path,
@@ -56,7 +61,7 @@ pub(super) fn report(
     let (kept, all) = (pseudo(outcome).count(), setting.candidates.count());
     // The printed form has no observation model, and so no noise rate.
     let rate = match setting.config.preset {
-        Preset::Observation => format!("; learned noise rate {:.3}", outcome.rho),
+        Preset::Observation => format!("; learned noise rate {:.3}", trained(outcome).rho),
         Preset::Paper => String::new(),
     };
     context.say(format!(
@@ -73,14 +78,13 @@ pub(super) fn report(
         ));
     }
     context.say(format!("\nFeatures: the best {} of {}", setting.budget, setting.dataset.d()));
-    for (k, r) in outcome.fitted.ranking.iter().take(SHOWN_FEATURES.min(setting.budget)).enumerate()
-    {
+    for (k, r) in outcome.ranking.iter().take(SHOWN_FEATURES.min(setting.budget)).enumerate() {
         context.say(format!(
             "  {:>3}. {:<32} score {:.5}, selected in {:.0} % of the rollouts",
             k + 1,
             setting.dataset.feature_names[r.feature],
             r.score,
-            100.0 * outcome.treatment.frequency[r.feature]
+            100.0 * trained(outcome).treatment.frequency[r.feature]
         ));
     }
     if !scores.is_empty() {
@@ -116,21 +120,15 @@ pub(super) fn report(
 }
 
 /// The machine-readable result, without the times: those differ from run to run, files must not.
-pub(super) fn summary(
-    setting: &Setting,
-    outcome: &Outcome,
-    scores: &[Scores],
-    out: &Path,
-) -> Value {
+pub(super) fn summary(setting: &Setting, outcome: &Fitted, scores: &[Scores], out: &Path) -> Value {
     let d = &setting.dataset;
     let ranking: Vec<Value> = outcome
-        .fitted
         .ranking
         .iter()
         .map(|r| json!({"feature": d.feature_names[r.feature], "index": r.feature, "score": r.score}))
         .collect();
     let selected: Vec<usize> =
-        outcome.fitted.ranking[..setting.budget].iter().map(|r| r.feature).collect();
+        outcome.ranking[..setting.budget].iter().map(|r| r.feature).collect();
     let metrics: serde_json::Map<String, Value> = scores
         .iter()
         .map(|s| {
@@ -151,7 +149,7 @@ pub(super) fn summary(
         "ranking": ranking,
         "selected": selected,
         "pseudo_labels_file": out.join("pseudo_labels.csv"),
-        "rho": outcome.rho,
+        "rho": trained(outcome).rho,
         "noise": setting.noise,
         "epsilon_pseudo": errors.map(|e| e.1),
         "epsilon_candidate": errors.map(|e| e.0),

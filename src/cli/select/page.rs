@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::job::{Scores, Setting};
-use super::output::{errors, pseudo};
+use super::output::{errors, pseudo, trained};
 use crate::measure::METRICS;
-use crate::method::pomdp_fs::{Outcome, Preset, Ranking};
+use crate::method::Fitted;
+use crate::method::pomdp_fs::{Preset, Ranking};
 use crate::report::{
     Colour, FeatureBar, Figure, LabelBar, LineChart, MetricTable, SelectPage, Series, Tile, grouped,
 };
@@ -13,7 +14,7 @@ use crate::report::{
 /// Number of features with a bar of their own.
 const SHOWN_FEATURES: usize = 30;
 
-pub(super) fn page(setting: &Setting, outcome: &Outcome, scores: &[Scores]) -> SelectPage {
+pub(super) fn page(setting: &Setting, outcome: &Fitted, scores: &[Scores]) -> SelectPage {
     let (stage1, stage2) = curves(setting, outcome);
     SelectPage {
         dataset: setting.dataset.name.clone(),
@@ -33,7 +34,7 @@ pub(super) fn page(setting: &Setting, outcome: &Outcome, scores: &[Scores]) -> S
     }
 }
 
-fn story(setting: &Setting, outcome: &Outcome) -> Vec<String> {
+fn story(setting: &Setting, outcome: &Fitted) -> Vec<String> {
     let d = &setting.dataset;
     let (all, kept) = (setting.candidates.count(), pseudo(outcome).count());
     let mut story = vec![format!(
@@ -82,7 +83,7 @@ fn story(setting: &Setting, outcome: &Outcome) -> Vec<String> {
     story
 }
 
-fn tiles(setting: &Setting, outcome: &Outcome) -> Vec<Tile> {
+fn tiles(setting: &Setting, outcome: &Fitted) -> Vec<Tile> {
     let (all, kept) = (setting.candidates.count(), pseudo(outcome).count());
     let tile = |value: String, name: &str, note: String| Tile { value, name: name.into(), note };
     let mut tiles = vec![
@@ -109,13 +110,13 @@ fn tiles(setting: &Setting, outcome: &Outcome) -> Vec<Tile> {
             Some(rate) => format!("{rate:.3} was added"),
             None => "chance that a wrong label is a candidate".to_owned(),
         };
-        tiles.push(tile(format!("{:.3}", outcome.rho), "learned noise rate (ρ)", note));
+        tiles.push(tile(format!("{:.3}", trained(outcome).rho), "learned noise rate (ρ)", note));
     }
     tiles
 }
 
-fn curves(setting: &Setting, outcome: &Outcome) -> (Vec<Figure>, Vec<Figure>) {
-    let (first, second) = &outcome.history;
+fn curves(setting: &Setting, outcome: &Fitted) -> (Vec<Figure>, Vec<Figure>) {
+    let (first, second) = &trained(outcome).history;
     let one = |f: fn(&_) -> f64| first.iter().map(f).collect::<Vec<f64>>();
     let mut stage1 = vec![figure(
         "Stage 1: loss",
@@ -181,18 +182,18 @@ fn line(name: &str, colour: Colour, values: Vec<f64>) -> Series {
     Series { name: name.into(), colour, values }
 }
 
-fn features(setting: &Setting, outcome: &Outcome) -> Vec<FeatureBar> {
-    let best = outcome.fitted.ranking.iter().take(setting.budget.min(SHOWN_FEATURES));
+fn features(setting: &Setting, outcome: &Fitted) -> Vec<FeatureBar> {
+    let best = outcome.ranking.iter().take(setting.budget.min(SHOWN_FEATURES));
     best.map(|r| FeatureBar {
         name: setting.dataset.feature_names[r.feature].clone(),
         score: r.score,
-        frequency: outcome.treatment.frequency[r.feature],
+        frequency: trained(outcome).treatment.frequency[r.feature],
     })
     .collect()
 }
 
-fn scores_by_rank(setting: &Setting, outcome: &Outcome) -> Figure {
-    let scores = outcome.fitted.ranking.iter().map(|r| r.score).collect();
+fn scores_by_rank(setting: &Setting, outcome: &Fitted) -> Figure {
+    let scores = outcome.ranking.iter().map(|r| r.score).collect();
     let mut all = figure(
         "Scores of all features, best first",
         "Where the curve becomes flat, features can hardly be told apart.",
@@ -206,7 +207,7 @@ fn scores_by_rank(setting: &Setting, outcome: &Outcome) -> Figure {
     all
 }
 
-fn labels(setting: &Setting, outcome: &Outcome) -> Vec<LabelBar> {
+fn labels(setting: &Setting, outcome: &Fitted) -> Vec<LabelBar> {
     let candidates = setting.candidates.count_by_label();
     let kept = pseudo(outcome).count_by_label();
     let truth = setting.truth.as_ref().map(|y| y.count_by_label());

@@ -1,9 +1,9 @@
 //! Every setting of the method, with the paper's symbol, default and range.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::network::NetworkConfig;
+use crate::method::settings::{Settings, within};
 use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
 use crate::{Error, Result};
 
@@ -191,50 +191,6 @@ impl Config {
         ]
     }
 
-    /// Refuses values out of range, with the range.
-    pub fn check(&self) -> Result<()> {
-        for (name, value, low, high) in self.ranges() {
-            if !(low..=high).contains(&value) {
-                return Err(out_of_range(name, value, &format!("{low} to {high}")));
-            }
-        }
-        if !(self.temperature > 0.0 && self.temperature <= 1e3) {
-            return Err(out_of_range("temperature", self.temperature, "above 0, at most 1000"));
-        }
-        if self.cross_fit == 1 {
-            return Err(out_of_range("cross_fit", 1.0, "0 (off) or 2 to 100"));
-        }
-        if !self.width.is_multiple_of(self.heads) {
-            return Err(Error::config(format!(
-                "width is {} and heads is {}: the width must be a multiple of the heads",
-                self.width, self.heads
-            )));
-        }
-        Ok(())
-    }
-
-    /// The same settings with those of `changes` (a JSON object, or a TOML file read as one)
-    /// replaced; unknown names are refused with the list of known ones.
-    pub fn with(&self, changes: &Value) -> Result<Self> {
-        let mut all = serde_json::to_value(self).expect("plain values");
-        let object = all.as_object_mut().expect("a struct is an object");
-        let changes = changes
-            .as_object()
-            .ok_or_else(|| Error::config("found a value, expected settings as KEY = VALUE"))?;
-        for (key, value) in changes {
-            if !object.contains_key(key) {
-                let known: Vec<&str> = object.keys().map(String::as_str).collect();
-                return Err(Error::config(format!("found setting '{key}', which does not exist"))
-                    .hint(format!("the settings are: {}", known.join(", "))));
-            }
-            object.insert(key.clone(), value.clone());
-        }
-        let config: Config = serde_json::from_value(all)
-            .map_err(|e| Error::config(format!("a setting has a value of the wrong kind: {e}")))?;
-        config.check()?;
-        Ok(config)
-    }
-
     /// Epochs of Stage 2 on n rows.
     pub fn stage2_epochs(&self, n: usize) -> usize {
         let batches = n.div_ceil(self.batch).max(1);
@@ -275,6 +231,28 @@ impl Config {
     }
 }
 
+impl Settings for Config {
+    /// Refuses values out of range, with the range.
+    fn check(&self) -> Result<()> {
+        for (name, value, low, high) in self.ranges() {
+            within(name, value, low, high)?;
+        }
+        if !(self.temperature > 0.0 && self.temperature <= 1e3) {
+            return Err(out_of_range("temperature", self.temperature, "above 0, at most 1000"));
+        }
+        if self.cross_fit == 1 {
+            return Err(out_of_range("cross_fit", 1.0, "0 (off) or 2 to 100"));
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            return Err(Error::config(format!(
+                "width is {} and heads is {}: the width must be a multiple of the heads",
+                self.width, self.heads
+            )));
+        }
+        Ok(())
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config::new(Preset::Observation)
@@ -288,7 +266,8 @@ fn out_of_range(name: &str, value: f64, allowed: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::method::settings::changed;
+    use serde_json::{Value, json};
 
     #[test]
     fn both_presets_are_valid_and_the_paper_has_its_values() {
@@ -307,16 +286,16 @@ mod tests {
         let c = Config { batch: 64, updates2: 120, ..Config::default() };
         // 31, 4, 1 and very many batches an epoch.
         assert_eq!([1933, 206, 5, 1_000_000].map(|n| c.stage2_epochs(n)), [4, 30, 120, 1]);
-        assert_eq!(c.with(&json!({"epochs2": 2})).unwrap().stage2_epochs(5), 2);
+        assert_eq!(changed(&c, &json!({"epochs2": 2})).unwrap().stage2_epochs(5), 2);
         assert_eq!(Config::new(Preset::Paper).stage2_epochs(5), 4);
     }
 
     #[test]
     fn changes_are_checked() {
         let c = Config::default();
-        let changed = c.with(&json!({"epochs1": 3, "ranking": "score"})).unwrap();
-        assert_eq!((changed.epochs1, changed.ranking), (3, Ranking::Score));
-        let message = |v: Value| c.with(&v).unwrap_err().message().to_owned();
+        let other = changed(&c, &json!({"epochs1": 3, "ranking": "score"})).unwrap();
+        assert_eq!((other.epochs1, other.ranking), (3, Ranking::Score));
+        let message = |v: Value| changed(&c, &v).err().unwrap().message().to_owned();
         assert_eq!(message(json!({"epoch": 3})), "found setting 'epoch', which does not exist");
         assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0 to 0.6");
         assert_eq!(message(json!({"batch": 0})), "batch is 0, allowed: 1 to 65536");
@@ -326,7 +305,7 @@ mod tests {
         );
         assert!(message(json!({"temperature": 0.0})).starts_with("temperature is 0, allowed"));
         assert!(message(json!({"width": 30})).contains("multiple of the heads"));
-        assert!(message(json!({"batch": "many"})).contains("wrong kind"));
+        assert!(message(json!({"batch": "many"})).contains("setting 'batch'"));
         assert!(message(json!(3)).starts_with("found a value"));
     }
 }

@@ -4,12 +4,17 @@
 //! Between two epochs its [`Progress`] is all there is to know: every random number is found by the
 //! name of its epoch, so a fit continued from a stored progress ends with the same bytes.
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use super::config::{Config, Preset, Ranking};
 use super::network::Network;
 use super::stage1::{Epoch1, State1, Trainer1, harden, numbers};
 use super::stage2::{Epoch2, State2, Trainer2, Treatment};
 use crate::data::Labels;
 use crate::linalg::Mat;
+use crate::method::settings::{self, Settings};
 use crate::method::{Context, Fitted, Method, Ranked, Training};
 use crate::rng::Streams;
 use crate::{Error, Result};
@@ -33,11 +38,9 @@ pub struct Progress {
     pub history2: Vec<Epoch2>,
 }
 
-/// What a finished fit gives.
+/// What a fit learned besides ranking and labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Ranking, pseudo labels and confidences.
-    pub fitted: Fitted,
+pub struct Trained {
     /// How the final policy treats each feature.
     pub treatment: Treatment,
     /// Weights after Stage 1: they disambiguate new rows.
@@ -253,22 +256,22 @@ impl<'a> Fit<'a> {
     }
 
     /// Ranking and labels after the last epoch.
-    pub fn finish(self) -> Outcome {
+    pub fn finish(self) -> Fitted {
         let state = self.progress.stage2.as_ref().expect("advance until it returns false");
         let y = self.targets();
         let treatment = self.trainer2(&y).treatment(state);
-        let fitted = Fitted {
+        Fitted {
             ranking: rank_features(&treatment, self.config.ranking),
             pseudo: Some(self.pseudo()),
             confidence: Some(self.progress.confidence.clone()),
-        };
-        Outcome {
-            fitted,
-            treatment,
-            selector: state.p.clone(),
-            disambiguator: self.disambiguator,
-            rho: self.progress.rho,
-            history: (self.progress.history1, self.progress.history2),
+            trained: Some(Arc::new(Trained {
+                treatment,
+                selector: state.p.clone(),
+                disambiguator: self.disambiguator,
+                rho: self.progress.rho,
+                history: (self.progress.history1, self.progress.history2),
+            })),
+            ..Fitted::default()
         }
     }
 }
@@ -327,9 +330,22 @@ impl PomdpFs {
         };
         PomdpFs { name: name.into(), config }
     }
+}
 
-    /// Fits and returns everything, not only what all methods share.
-    pub fn run(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Outcome> {
+impl Method for PomdpFs {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn settings(&self) -> Value {
+        settings::object(&self.config)
+    }
+
+    fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {
+        Ok(Box::new(PomdpFs::new(settings::changed(&self.config, changes)?)))
+    }
+
+    fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let streams = context.streams.child("pomdp-fs");
         let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
         loop {
@@ -342,16 +358,6 @@ impl PomdpFs {
                 return Ok(fit.finish());
             }
         }
-    }
-}
-
-impl Method for PomdpFs {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        Ok(self.run(training, context)?.fitted)
     }
 }
 

@@ -23,11 +23,11 @@ fn quick(preset: Preset) -> Config {
     Config { width: 16, heads: 2, epochs1: 12, epochs2: Some(2), batch: 32, ..Config::new(preset) }
 }
 
-fn run(config: &Config, t: &Toy, budget: usize) -> Result<Outcome> {
+fn run(config: &Config, t: &Toy, budget: usize) -> Result<Fitted> {
     let training = Training { x: &t.x, candidates: &t.candidates };
     let mut silent = Silent;
     let mut context = Context { streams: Streams::new(3), budget, observer: &mut silent };
-    PomdpFs::new(config.clone()).run(&training, &mut context)
+    PomdpFs::new(config.clone()).fit(&training, &mut context)
 }
 
 #[test]
@@ -36,13 +36,23 @@ fn the_observation_model_removes_noise() {
     let quick = quick(Preset::Observation);
     let config = Config { rate_disc: 3e-3, rate_policy: 3e-3, dropout: 0.3, ..quick };
     let outcome = run(&config, &t, 3).unwrap();
-    let pseudo = outcome.fitted.pseudo.unwrap();
+    let pseudo = outcome.pseudo.unwrap();
     let (before, after) =
         (t.candidates.hamming_distance(&t.truth), pseudo.hamming_distance(&t.truth));
     assert!(after < 0.7 * before, "{after} after, {before} before");
-    assert!((outcome.rho - 0.25).abs() < 0.08, "rho {}", outcome.rho);
-    assert_eq!(outcome.fitted.ranking.len(), 8);
-    assert_eq!((outcome.history.0.len(), outcome.history.1.len()), (12, 2));
+    assert!(
+        (outcome.trained.as_ref().unwrap().rho - 0.25).abs() < 0.08,
+        "rho {}",
+        outcome.trained.as_ref().unwrap().rho
+    );
+    assert_eq!(outcome.ranking.len(), 8);
+    assert_eq!(
+        (
+            outcome.trained.as_ref().unwrap().history.0.len(),
+            outcome.trained.as_ref().unwrap().history.1.len()
+        ),
+        (12, 2)
+    );
 }
 
 #[test]
@@ -50,7 +60,7 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
     for preset in [Preset::Observation, Preset::Paper] {
         let t = toy(90, 5, 3);
         let outcome = run(&quick(preset), &t, 2).unwrap();
-        let (pseudo, p) = (outcome.fitted.pseudo.unwrap(), outcome.fitted.confidence.unwrap());
+        let (pseudo, p) = (outcome.pseudo.unwrap(), outcome.confidence.unwrap());
         for i in 0..90 {
             for j in 0..3 {
                 assert!(t.candidates.get(i, j) || !pseudo.get(i, j));
@@ -58,7 +68,7 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
                 assert!(t.candidates.get(i, j) || p[(i, j)] == 0.0);
             }
         }
-        let mut features: Vec<usize> = outcome.fitted.ranking.iter().map(|r| r.feature).collect();
+        let mut features: Vec<usize> = outcome.ranking.iter().map(|r| r.feature).collect();
         features.sort_unstable();
         assert_eq!(features, [0, 1, 2, 3, 4]);
     }
@@ -89,7 +99,9 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
             let (progress, weights) = fit.progress();
             stored = Some(pack(progress, weights, "toy"));
         };
-        assert_eq!(resumed, whole, "cross_fit {cross_fit}");
+        assert_eq!(resumed.ranking, whole.ranking, "cross_fit {cross_fit}");
+        assert_eq!(resumed.confidence, whole.confidence, "cross_fit {cross_fit}");
+        assert_eq!(resumed.trained, whole.trained, "cross_fit {cross_fit}");
     }
 }
 
@@ -116,9 +128,12 @@ fn unusual_data_are_handled() {
     ] {
         for preset in [Preset::Observation, Preset::Paper] {
             let outcome = run(&Config { preset, ..config.clone() }, t, 99).unwrap();
-            let p = outcome.fitted.confidence.unwrap();
-            assert!(crate::num::all_finite(p.as_slice()) && outcome.rho.is_finite());
-            assert!(outcome.fitted.ranking.iter().all(|r| r.score.is_finite()));
+            let p = outcome.confidence.unwrap();
+            assert!(
+                crate::num::all_finite(p.as_slice())
+                    && outcome.trained.as_ref().unwrap().rho.is_finite()
+            );
+            assert!(outcome.ranking.iter().all(|r| r.score.is_finite()));
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use pomdp_fs::{data::Labels, linalg::Mat, rng::Streams};
-//! use pomdp_fs::method::{Context, Silent, Training, pomdp_fs::{Config, PomdpFs}};
+//! use pomdp_fs::method::{Context, Method, Silent, Training, pomdp_fs::{Config, PomdpFs}};
 //!
 //! let mut rng = Streams::new(7).stream("example");
 //! let x = Mat::from_fn(200, 6, |_, _| rng.normal() as f32);
@@ -20,11 +20,11 @@
 //! let mut observer = Silent; // or your own: it hears about the progress and may stop the fit
 //! let mut context = Context { streams: Streams::new(0), budget: 2, observer: &mut observer };
 //! let training = Training { x: &x, candidates: &candidates };
-//! let outcome = PomdpFs::new(config).run(&training, &mut context)?;
+//! let fitted = PomdpFs::new(config).fit(&training, &mut context)?;
 //!
-//! let pseudo = outcome.fitted.pseudo.unwrap();
+//! let pseudo = fitted.pseudo.unwrap();
 //! assert!(pseudo.hamming_distance(&truth) < candidates.hamming_distance(&truth));
-//! assert_eq!(outcome.fitted.ranking.len(), 6); // best feature first
+//! assert_eq!(fitted.ranking.len(), 6); // best feature first
 //! # Ok::<(), pomdp_fs::Error>(())
 //! ```
 
@@ -42,7 +42,7 @@ pub mod stage2;
 
 pub use config::{Config, Preset, Ranking};
 pub use disambiguation::{DiscLoss, DiscWeights, Stage1};
-pub use fit::{Fit, Outcome, PomdpFs, Progress};
+pub use fit::{Fit, PomdpFs, Progress, Trained};
 pub use matching::Matched;
 pub use model::{Description, Model};
 pub use network::{Network, NetworkConfig};

@@ -19,6 +19,7 @@ use super::network::Network;
 use super::stage1::{confidence, harden, numbers};
 use crate::data::{Labels, Scaler};
 use crate::linalg::Mat;
+use crate::method::settings::Settings;
 use crate::num::{Real, little_endian};
 use crate::{Error, Result, checksum, io};
 
