@@ -85,7 +85,12 @@ impl Error {
 
     /// The operating system's refusal, with the path it was about.
     pub fn io(path: impl AsRef<Path>, action: &str, source: &std::io::Error) -> Self {
-        Self::new(ErrorKind::Io, format!("cannot {action}: {source}")).in_file(path)
+        Self::refused(action, source).in_file(path)
+    }
+
+    /// The operating system's refusal, from a reader that does not know its path.
+    pub fn refused(action: &str, source: &std::io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("cannot {action}: {source}"))
     }
 
     /// Names the file.
@@ -97,6 +102,12 @@ impl Error {
     /// Names line and column (both start at 1; the column counts bytes).
     pub fn at(mut self, line: u64, column: u64) -> Self {
         self.0.line = Some(line);
+        self.0.column = Some(column);
+        self
+    }
+
+    /// Names the column alone; the line is added by whoever counts the lines.
+    pub fn at_column(mut self, column: u64) -> Self {
         self.0.column = Some(column);
         self
     }

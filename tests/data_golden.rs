@@ -47,10 +47,10 @@ fn matlab_files_say_what_was_skipped_and_which_way_round_they_were() {
     };
     let packed = notes("packed.mat");
     assert!(packed.contains("skipped variables: 'note' (text), 'cells' (cell array)"), "{packed}");
-    assert!(packed.contains("'target': 3x12 uint8, one column an instance, 0/1"), "{packed}");
-    assert!(notes("plain.mat").contains("int16, one column an instance, -1/+1"));
-    assert!(notes("turned.mat").contains("'data': 5x12 double, one column an instance"));
-    assert!(notes("turned.mat").contains("'target': 12x3 uint8, one row an instance"));
+    assert!(packed.contains("'target': 3x12 uint8, one column per instance, 0/1"), "{packed}");
+    assert!(notes("plain.mat").contains("int16, one column per instance, -1/+1"));
+    assert!(notes("turned.mat").contains("'data': 5x12 double, one column per instance"));
+    assert!(notes("turned.mat").contains("'target': 12x3 uint8, one row per instance"));
     assert!(notes("parts.mat").contains("train rows, then test rows: 7 + 5"));
     assert!(notes("sparse.mat").contains("sparse double"));
 }

@@ -42,7 +42,7 @@ pub(crate) struct Layout {
 
 /// What the file itself says about its labels.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct Declared {
     /// Label names from the XML, and what to call that file.
     pub(crate) xml: Option<(Vec<String>, String)>,
     /// MEKA's `-C`: positive counts from the start, negative from the end.
@@ -60,8 +60,12 @@ struct Blocks {
 
 impl Layout {
     /// Decides about the columns called `names`.
-    pub(crate) fn decide(names: &[&str], said: &Said, options: &ReadOptions) -> Result<Self> {
-        let mut blocks = main_block(names, said, options)?;
+    pub(crate) fn decide(
+        names: &[&str],
+        declared: &Declared,
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let mut blocks = main_block(names, declared, options)?;
         if let Some(spec) = &options.candidates {
             second_block(&mut blocks, spec, names)?;
         } else if options.role == Role::Candidates && blocks.candidates.is_empty() {
@@ -105,7 +109,7 @@ impl Layout {
     }
 }
 
-fn main_block(names: &[&str], said: &Said, options: &ReadOptions) -> Result<Blocks> {
+fn main_block(names: &[&str], declared: &Declared, options: &ReadOptions) -> Result<Blocks> {
     if options.labels == Some(LabelSpec::None) {
         return Ok(Blocks {
             note: "labels: none, as --labels says".to_owned(),
@@ -117,10 +121,10 @@ fn main_block(names: &[&str], said: &Said, options: &ReadOptions) -> Result<Bloc
         let note = format!("labels: {} columns named by --labels", columns.len());
         return Ok(plain_block(names, columns, note));
     }
-    if let Some((labels, file)) = &said.xml {
+    if let Some((labels, file)) = &declared.xml {
         return xml_block(names, labels, file);
     }
-    if let Some(count) = said.meka {
+    if let Some(count) = declared.meka {
         let n = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
         let (spec, end) = match count < 0 {
             true => (LabelSpec::Last(n), "last"),
@@ -143,7 +147,7 @@ fn plain_block(names: &[&str], columns: Vec<usize>, note: String) -> Blocks {
 }
 
 /// Where the columns of a label are.
-struct Found<'a> {
+struct LabelColumns<'a> {
     first: usize,
     truth: Option<usize>,
     candidate: Option<usize>,
@@ -160,12 +164,12 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
         let plain = label.replace('\\', "");
         position.get(label).or_else(|| position.get(plain.as_str())).copied()
     };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<LabelColumns> = Vec::new();
     for label in labels {
         let truth = find(label);
         let candidate = find(&format!("{CANDIDATE}{label}"));
         match truth.or(candidate) {
-            Some(first) => found.push(Found { first, truth, candidate, label }),
+            Some(first) => found.push(LabelColumns { first, truth, candidate, label }),
             None => {
                 let what = format!("the label file {file}");
                 let other =
@@ -176,7 +180,7 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
     }
     let xml_order: Vec<usize> = found.iter().map(|f| f.first).collect();
     found.sort_by_key(|f| f.first);
-    let block = |pick: fn(&Found) -> Option<usize>| {
+    let block = |pick: fn(&LabelColumns) -> Option<usize>| {
         let columns: Vec<usize> = found.iter().filter_map(pick).collect();
         match columns.len() {
             0 => Ok(columns),
@@ -257,15 +261,15 @@ fn second_block(blocks: &mut Blocks, spec: &LabelSpec, names: &[&str]) -> Result
 mod tests {
     use super::*;
 
-    fn decide(names: &[&str], said: Said, options: &ReadOptions) -> Result<Layout> {
-        Layout::decide(names, &said, options)
+    fn decide(names: &[&str], declared: Declared, options: &ReadOptions) -> Result<Layout> {
+        Layout::decide(names, &declared, options)
     }
 
     #[test]
     fn xml_names_win_over_order() {
         let xml = Some((vec!["z".to_owned(), "b".to_owned()], "f.xml".to_owned()));
-        let said = Said { xml, meka: Some(1) };
-        let layout = decide(&["a", "b", "c", "z"], said, &ReadOptions::default()).unwrap();
+        let declared = Declared { xml, meka: Some(1) };
+        let layout = decide(&["a", "b", "c", "z"], declared, &ReadOptions::default()).unwrap();
         assert_eq!(layout.label_names, ["b", "z"]);
         assert_eq!(layout.feature_names, ["a", "c"]);
         assert_eq!(layout.uses[1], Use::Truth(0));
@@ -275,19 +279,19 @@ mod tests {
     #[test]
     fn meka_counts_from_both_ends() {
         let names = ["a", "b", "c"];
-        let said = |n| Said { xml: None, meka: Some(n) };
+        let declared = |n| Declared { xml: None, meka: Some(n) };
         let options = ReadOptions::default();
-        assert_eq!(decide(&names, said(1), &options).unwrap().label_names, ["a"]);
-        assert_eq!(decide(&names, said(-2), &options).unwrap().label_names, ["b", "c"]);
-        assert!(decide(&names, said(3), &options).is_err());
-        assert!(decide(&names, said(i64::MIN), &options).is_err());
+        assert_eq!(decide(&names, declared(1), &options).unwrap().label_names, ["a"]);
+        assert_eq!(decide(&names, declared(-2), &options).unwrap().label_names, ["b", "c"]);
+        assert!(decide(&names, declared(3), &options).is_err());
+        assert!(decide(&names, declared(i64::MIN), &options).is_err());
     }
 
     #[test]
     fn features_only_when_told() {
         let names = ["a", "label:x"];
         let options = ReadOptions { labels: Some(LabelSpec::None), ..ReadOptions::default() };
-        let layout = decide(&names, Said { xml: None, meka: Some(1) }, &options).unwrap();
+        let layout = decide(&names, Declared { xml: None, meka: Some(1) }, &options).unwrap();
         assert_eq!(layout.feature_names, names);
         assert!(layout.label_names.is_empty() && !layout.has_truth && !layout.has_candidates);
     }
@@ -295,7 +299,7 @@ mod tests {
     #[test]
     fn two_blocks_and_candidates_alone() {
         let names = ["a", "label:x", "label:y", "candidate:x", "candidate:y", "feature:label:q"];
-        let layout = decide(&names, Said::default(), &ReadOptions::default()).unwrap();
+        let layout = decide(&names, Declared::default(), &ReadOptions::default()).unwrap();
         assert!(layout.has_truth && layout.has_candidates);
         assert_eq!(layout.feature_names, ["a", "label:q"]);
         let options = ReadOptions {
@@ -303,7 +307,7 @@ mod tests {
             candidates: Some(LabelSpec::Range(4, 4)),
             ..ReadOptions::default()
         };
-        let layout = decide(&names, Said::default(), &options).unwrap();
+        let layout = decide(&names, Declared::default(), &options).unwrap();
         assert_eq!((layout.uses[0], layout.uses[3]), (Use::Truth(0), Use::Candidate(0)));
         let options = ReadOptions {
             labels: Some(LabelSpec::First(1)),
@@ -311,7 +315,7 @@ mod tests {
             ignore: vec!["label:x".to_owned()],
             ..ReadOptions::default()
         };
-        let layout = decide(&names, Said::default(), &options).unwrap();
+        let layout = decide(&names, Declared::default(), &options).unwrap();
         assert!(!layout.has_truth && layout.has_candidates);
         assert_eq!(layout.uses[1], Use::Ignored);
     }

@@ -59,7 +59,7 @@ impl<R: BufRead> Lines<R> {
 pub(crate) fn read_error(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData => Error::input(error.to_string()),
-        _ => Error::io("", "read", &error),
+        _ => Error::refused("read", &error),
     }
 }
 

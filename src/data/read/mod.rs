@@ -2,22 +2,17 @@
 //! labels are found by name, and everything that was decided is written into the notes.
 
 mod arff;
-mod arff_header;
-mod arff_row;
-mod attribute;
+mod builder;
 mod csv;
 mod gzip;
 mod inflate;
 pub(crate) mod layout;
 pub(crate) mod libsvm;
-mod libsvm_row;
 mod lines;
 mod mat;
-mod mat5;
 mod mulan_xml;
 pub(crate) mod number;
 pub(crate) mod options;
-mod rows;
 mod sniff;
 
 use std::collections::BTreeMap;
@@ -34,7 +29,7 @@ pub use options::{Format, Impute, LabelSpec, Part, ReadOptions, Role, split_name
 
 /// What a reader hands back.
 pub(crate) struct Parsed {
-    pub(crate) matrices: rows::Matrices,
+    pub(crate) matrices: builder::Matrices,
     pub(crate) feature_names: Vec<String>,
     pub(crate) label_names: Vec<String>,
     pub(crate) nominal: BTreeMap<usize, Vec<String>>,
@@ -45,10 +40,7 @@ pub(crate) struct Parsed {
 /// Reads the data set in the file `path`.
 pub fn load(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     let path = path.as_ref();
-    let place = |e: Error| match e.path() {
-        Some(p) if !p.as_os_str().is_empty() => e,
-        _ => e.in_file(path),
-    };
+    let place = |e: Error| if e.path().is_some() { e } else { e.in_file(path) };
     if path.is_dir() {
         return Err(place(Error::found("a folder", "a data file")));
     }

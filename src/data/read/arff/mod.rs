@@ -1,20 +1,26 @@
-//! ARFF data rows, dense and sparse, into matrices.
+//! ARFF files: a header that declares the columns, then rows, dense or sparse.
 //!
 //! A dense row is `1,0.5,YES`; a sparse one `{0 1,2 YES}` with ascending columns counted from 0.
 //! What a sparse row leaves out is 0 for a number and the *first declared value* for a nominal, as
 //! in Weka. Values are separated by commas, by blanks, or both.
 
+mod attribute;
+mod cursor;
+mod header;
+mod row;
+
 use std::io::BufRead;
 
 use super::Parsed;
-use super::arff_header::{Cursor, Header};
-use super::arff_row::{dense_row, sparse_row};
-use super::attribute::Kind;
-use super::layout::{Layout, Said, Use};
+use super::builder::MatrixBuilder;
+use super::layout::{Declared, Layout, Use};
 use super::lines::{Lines, decode};
 use super::options::ReadOptions;
-use super::rows::Rows;
 use crate::{Error, Result};
+use attribute::Kind;
+use cursor::Cursor;
+use header::Header;
+use row::{dense_row, sparse_row};
 
 /// Label names of the XML that belongs to the file, and what to call it.
 pub(crate) type XmlLabels = Option<(Vec<String>, String)>;
@@ -24,14 +30,14 @@ pub(crate) fn read(reader: impl BufRead, xml: XmlLabels, options: &ReadOptions) 
     let mut lines = Lines::new(reader);
     let header = Header::read(&mut lines)?;
     let names: Vec<&str> = header.attributes.iter().map(|a| a.name.as_str()).collect();
-    let said = Said { xml, meka: header.meka };
-    let layout = Layout::decide(&names, &said, options)?;
+    let declared = Declared { xml, meka: header.meka };
+    let layout = Layout::decide(&names, &declared, options)?;
     check_kinds(&header, &layout)?;
     let absent = |c: usize| match &header.attributes[c].kind {
         Kind::Nominal(nominal) => nominal.absent(),
         _ => 0.0,
     };
-    let mut rows = Rows::new(&layout, options, absent)?;
+    let mut rows = MatrixBuilder::new(&layout, options, absent)?;
     let mut sparse = 0usize;
     loop {
         let number = lines.number() + 1;
@@ -52,7 +58,12 @@ pub(crate) fn read(reader: impl BufRead, xml: XmlLabels, options: &ReadOptions) 
     finish(header, layout, rows, sparse)
 }
 
-fn finish(header: Header, mut layout: Layout, rows: Rows, sparse: usize) -> Result<Parsed> {
+fn finish(
+    header: Header,
+    mut layout: Layout,
+    rows: MatrixBuilder,
+    sparse: usize,
+) -> Result<Parsed> {
     let mut notes = std::mem::take(&mut layout.notes);
     if header.latin1 {
         notes.push("names that are not UTF-8 were read as Latin-1".to_owned());

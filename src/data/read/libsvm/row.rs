@@ -1,21 +1,25 @@
 //! One line of a LIBSVM file, and the entries of all of them.
 
-use super::number::{parse_index, parse_number};
+use super::super::number::{parse_index, parse_number};
 use crate::{Error, Result};
 
 /// Entries as they come; the matrix is built when its size is known.
 #[derive(Default)]
-pub(crate) struct Entries {
+pub(super) struct Entries {
     /// Where each row ends in `features` and `labels`.
-    pub(crate) ends: Vec<(usize, usize)>,
-    pub(crate) features: Vec<(u32, f64)>,
-    pub(crate) labels: Vec<u32>,
-    pub(crate) smallest: Option<u32>,
-    pub(crate) largest: u32,
+    pub(super) ends: Vec<(usize, usize)>,
+    pub(super) features: Vec<(u32, f64)>,
+    pub(super) labels: Vec<u32>,
+    /// Smallest and largest feature index, once there is one.
+    pub(super) range: Option<(u32, u32)>,
 }
 
-/// What a declared size allows: numbers of features and of labels.
-pub(crate) type Bounds = Option<(usize, usize)>;
+/// Numbers of features and labels that the file declares.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) features: usize,
+    pub(super) labels: usize,
+}
 
 /// A word of a line, and where it starts.
 struct Word<'a> {
@@ -32,15 +36,15 @@ impl Word<'_> {
     /// "found …, expected …" at byte `offset` of this word.
     fn fail<T>(&self, offset: usize, found: String, expected: &str) -> Result<T> {
         let at = self.at + offset;
-        Err(Error::found(found, expected).at(0, at as u64 + 1).excerpt(self.line, at + 1))
+        Err(Error::found(found, expected).at_column(at as u64 + 1).excerpt(self.line, at + 1))
     }
 }
 
 /// Reads labels and features of one instance from `line[..end]`.
-pub(crate) fn instance(
+pub(super) fn instance(
     line: &[u8],
     end: usize,
-    bounds: Bounds,
+    declared: Option<Sizes>,
     entries: &mut Entries,
 ) -> Result<()> {
     let mut at = 0;
@@ -57,9 +61,9 @@ pub(crate) fn instance(
         let length = rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
         let word = Word { line, at, text: &rest[..length] };
         match word.text.iter().position(|&b| b == b':') {
-            None if first => labels(&word, bounds, &mut entries.labels)?,
+            None if first => labels(&word, declared, &mut entries.labels)?,
             None => return word.fail(0, word.shown(), "index:value"),
-            Some(colon) => last = Some(feature(&word, colon, last, bounds, entries)?),
+            Some(colon) => last = Some(feature(&word, colon, last, declared, entries)?),
         }
         first = false;
         at += length;
@@ -73,7 +77,7 @@ fn feature(
     word: &Word<'_>,
     colon: usize,
     last: Option<u32>,
-    bounds: Bounds,
+    declared: Option<Sizes>,
     entries: &mut Entries,
 ) -> Result<u32> {
     let index = parse_index(&word.text[..colon]).and_then(|i| u32::try_from(i).ok());
@@ -83,7 +87,7 @@ fn feature(
     if let Some(last) = last.filter(|&l| l >= index) {
         return word.fail(0, format!("index {index} after index {last}"), "ascending indices");
     }
-    if let Some((d, _)) = bounds
+    if let Some(Sizes { features: d, .. }) = declared
         && index as usize >= d
     {
         return word.fail(
@@ -96,13 +100,13 @@ fn feature(
         return word.fail(colon + 1, word.shown(), "index:value with a finite number as value");
     };
     entries.features.push((index, value));
-    entries.smallest = Some(entries.smallest.map_or(index, |s| s.min(index)));
-    entries.largest = entries.largest.max(index);
+    let (low, high) = entries.range.unwrap_or((index, index));
+    entries.range = Some((low.min(index), high.max(index)));
     Ok(index)
 }
 
 /// Stores `1,3,5`.
-fn labels(word: &Word<'_>, bounds: Bounds, labels: &mut Vec<u32>) -> Result<()> {
+fn labels(word: &Word<'_>, declared: Option<Sizes>, labels: &mut Vec<u32>) -> Result<()> {
     let mut offset = 0;
     for part in word.text.split(|&b| b == b',') {
         // "+1" and "3.0" are how some tools write a class.
@@ -110,7 +114,7 @@ fn labels(word: &Word<'_>, bounds: Bounds, labels: &mut Vec<u32>) -> Result<()> 
         let Some(label) = number.filter(|v| *v <= f64::from(u32::MAX)) else {
             return word.fail(offset, word.shown(), "labels: whole numbers separated by commas");
         };
-        if let Some((_, l)) = bounds
+        if let Some(Sizes { labels: l, .. }) = declared
             && label >= l as f64
         {
             return word.fail(

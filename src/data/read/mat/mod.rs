@@ -1,18 +1,21 @@
 //! Variables of a MATLAB file as a data set: which is which, and which way round.
 //!
 //! Two habits are known: `data, target[, partial_labels]`, and the same with `train_` and `test_` in
-//! front. Features usually have one row an instance and labels one *column* an instance, but not
+//! front. Features usually have one row per instance and labels one *column* per instance, but not
 //! always: the number of instances N is the one that both share, and what was found is noted.
+
+mod container;
+mod element;
 
 use std::io::BufRead;
 
 use super::Parsed;
-use super::mat5::{self, Contents, Variable};
+use super::builder::{Matrices, refuse_missing, yes_or_no};
 use super::options::{Impute, Part, ReadOptions, Role};
-use super::rows::{Matrices, refuse_missing, yes_or_no};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::{Error, Result};
+use container::{Contents, Variable};
 
 const FEATURES: [&str; 5] = ["data", "x", "features", "fea", "feature"];
 const TRUTH: [&str; 6] = ["target", "targets", "y", "labels", "label", "gnd"];
@@ -40,7 +43,7 @@ fn classify(name: &str) -> Option<(Part, &'static [&'static str])> {
 
 /// Reads a whole MATLAB file.
 pub(crate) fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Parsed> {
-    let contents = mat5::read(reader, options.max_bytes, |name| classify(name).is_some())?;
+    let contents = container::read(reader, options.max_bytes, |name| classify(name).is_some())?;
     let mut notes = Vec::new();
     if !contents.skipped.is_empty() {
         let skipped: Vec<String> =
@@ -50,7 +53,7 @@ pub(crate) fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Parsed
     let parts = choose_parts(&contents, options)?;
     let mut blocks = Vec::new();
     for part in parts {
-        blocks.push(Block::find(&contents, part, options, &mut notes)?);
+        blocks.push(LabelledRows::find(&contents, part, options, &mut notes)?);
     }
     assemble(blocks, notes)
 }
@@ -86,13 +89,13 @@ fn choose_parts(contents: &Contents, options: &ReadOptions) -> Result<Vec<Part>>
 }
 
 /// One part of the file, instances as rows.
-struct Block {
+struct LabelledRows {
     x: Mat<f64>,
     truth: Option<Labels>,
     candidates: Option<Labels>,
 }
 
-impl Block {
+impl LabelledRows {
     fn find(
         contents: &Contents,
         part: Part,
@@ -115,7 +118,7 @@ impl Block {
         };
         let (by_row, n) = orientation(x, labels, notes)?;
         let x = features(x, by_row, n, options.impute, notes)?;
-        let mut block = Block {
+        let mut block = LabelledRows {
             x,
             truth: truth.map(|v| label_matrix(v, n, notes)).transpose()?,
             candidates: candidates.map(|v| label_matrix(v, n, notes)).transpose()?,
@@ -143,7 +146,7 @@ fn orientation(x: &Variable, labels: &Variable, notes: &mut Vec<String>) -> Resu
     };
     let n = if by_row { x.rows } else { x.cols };
     let way = if by_row { "row" } else { "column" };
-    notes.push(format!("'{}': {}x{} {}, one {way} an instance", x.name, x.rows, x.cols, x.class));
+    notes.push(format!("'{}': {}x{} {}, one {way} per instance", x.name, x.rows, x.cols, x.class));
     if by_row && x.rows != x.cols && shares(x.cols) {
         notes.push(format!("'{}' could also be read the other way round: check it", x.name));
     }
@@ -177,11 +180,11 @@ fn features(
         true => Mat::from_fn(n, d, |i, j| x.values[j * n + i]),
         false => Mat::from_vec(n, d, x.values.clone()),
     };
-    super::rows::fill_missing(&mut matrix, impute, notes);
+    super::builder::fill_missing(&mut matrix, impute, notes);
     Ok(matrix)
 }
 
-/// Labels with one row an instance, whichever way they are stored.
+/// Labels with one row per instance, whichever way they are stored.
 fn label_matrix(v: &Variable, n: usize, notes: &mut Vec<String>) -> Result<Labels> {
     // Labels by columns is the habit of the field, so a square matrix is read that way.
     let by_column = v.cols == n;
@@ -208,7 +211,7 @@ fn label_matrix(v: &Variable, n: usize, notes: &mut Vec<String>) -> Result<Label
     let way = if by_column { "column" } else { "row" };
     let signs = if v.values.contains(&-1.0) { "-1/+1" } else { "0/1" };
     let mut note =
-        format!("'{}': {}x{} {}, one {way} an instance, {signs}", v.name, v.rows, v.cols, v.class);
+        format!("'{}': {}x{} {}, one {way} per instance, {signs}", v.name, v.rows, v.cols, v.class);
     if v.rows == v.cols {
         note += "; it is square, so the way round is an assumption";
     }
@@ -217,12 +220,13 @@ fn label_matrix(v: &Variable, n: usize, notes: &mut Vec<String>) -> Result<Label
 }
 
 /// Stacks the parts.
-fn assemble(blocks: Vec<Block>, mut notes: Vec<String>) -> Result<Parsed> {
+fn assemble(blocks: Vec<LabelledRows>, mut notes: Vec<String>) -> Result<Parsed> {
     if blocks.len() > 1 {
         let rows: Vec<String> = blocks.iter().map(|b| b.x.rows().to_string()).collect();
         notes.push(format!("train rows, then test rows: {}", rows.join(" + ")));
     }
-    let labels = |b: &Block| b.truth.as_ref().or(b.candidates.as_ref()).map_or(0, Labels::cols);
+    let labels =
+        |b: &LabelledRows| b.truth.as_ref().or(b.candidates.as_ref()).map_or(0, Labels::cols);
     let (d, l) = (blocks[0].x.cols(), labels(&blocks[0]));
     for block in &blocks {
         if (block.x.cols(), labels(block)) != (d, l) {
@@ -261,7 +265,10 @@ fn assemble(blocks: Vec<Block>, mut notes: Vec<String>) -> Result<Parsed> {
 }
 
 /// All parts of one kind of labels, or none if a part lacks them.
-fn stack(blocks: &[Block], pick: impl Fn(&Block) -> Option<&Labels>) -> Option<Labels> {
+fn stack(
+    blocks: &[LabelledRows],
+    pick: impl Fn(&LabelledRows) -> Option<&Labels>,
+) -> Option<Labels> {
     let parts: Option<Vec<&Labels>> = blocks.iter().map(pick).collect();
     let parts = parts?;
     let rows = parts.iter().map(|p| p.rows()).sum();

@@ -7,22 +7,23 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
+use super::super::lines::{Lines, decode, trim};
 use super::attribute::{Attribute, Kind, Nominal};
-use super::lines::{Lines, decode, trim};
+use super::cursor::Cursor;
 use crate::{Error, Result};
 
 /// What stands above `@data`.
-pub(crate) struct Header {
-    pub(crate) attributes: Vec<Attribute>,
+pub(super) struct Header {
+    pub(super) attributes: Vec<Attribute>,
     /// Line of each attribute, for messages.
-    pub(crate) lines: Vec<u64>,
-    pub(crate) meka: Option<i64>,
-    pub(crate) latin1: bool,
+    pub(super) lines: Vec<u64>,
+    pub(super) meka: Option<i64>,
+    pub(super) latin1: bool,
 }
 
 impl Header {
     /// Reads up to and including `@data`.
-    pub(crate) fn read(lines: &mut Lines<impl BufRead>) -> Result<Self> {
+    pub(super) fn read(lines: &mut Lines<impl BufRead>) -> Result<Self> {
         let mut header =
             Header { attributes: Vec::new(), lines: Vec::new(), meka: None, latin1: false };
         let mut first_line: HashMap<String, u64> = HashMap::new();
@@ -139,76 +140,6 @@ fn meka_count(relation: &[u8]) -> Option<i64> {
     words.find(|w| *w == "-C" || *w == "-c")?;
     let count = words.find(|w| !w.is_empty())?;
     count.parse().ok().filter(|&n| n != 0)
-}
-
-/// A place in a line.
-pub(crate) struct Cursor<'a> {
-    pub(crate) line: &'a [u8],
-    pub(crate) at: usize,
-}
-
-impl Cursor<'_> {
-    #[inline]
-    pub(crate) fn peek(&self) -> Option<u8> {
-        self.line.get(self.at).copied()
-    }
-
-    /// Skips blanks and tabs.
-    #[inline]
-    pub(crate) fn blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c) = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    /// A quoted text, or everything up to a blank or one of `stops`.
-    pub(crate) fn token(&mut self, stops: &[u8]) -> Result<Vec<u8>> {
-        if let Some(quote @ (b'\'' | b'"')) = self.peek() {
-            return self.quoted(quote);
-        }
-        let from = self.at;
-        while let Some(c) = self.peek() {
-            if c.is_ascii_whitespace() || stops.contains(&c) {
-                break;
-            }
-            self.at += 1;
-        }
-        Ok(self.line[from..self.at].to_vec())
-    }
-
-    fn quoted(&mut self, quote: u8) -> Result<Vec<u8>> {
-        let from = self.at;
-        let mut text = Vec::new();
-        self.at += 1;
-        while let Some(c) = self.peek() {
-            self.at += 1;
-            match c {
-                b'\\' => {
-                    let Some(escaped) = self.peek() else { break };
-                    self.at += 1;
-                    text.push(match escaped {
-                        b'n' => b'\n',
-                        b'r' => b'\r',
-                        b't' => b'\t',
-                        other => other,
-                    });
-                }
-                _ if c == quote => return Ok(text),
-                _ => text.push(c),
-            }
-        }
-        Err(self.error(from, "a quote that is never closed", "a closing quote in the same line"))
-    }
-
-    /// "found …, expected …" at byte `at` of this line.
-    pub(crate) fn error(&self, at: usize, found: &str, expected: &str) -> Error {
-        self.place(at, Error::found(found, expected))
-    }
-
-    /// Adds column and excerpt; the line number comes later.
-    pub(crate) fn place(&self, at: usize, error: Error) -> Error {
-        error.at(0, at as u64 + 1).excerpt(self.line, at + 1)
-    }
 }
 
 #[cfg(test)]

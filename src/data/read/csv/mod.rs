@@ -1,17 +1,22 @@
 //! Comma-, tab- or semicolon-separated values with a line of names.
 
+mod bounded;
+mod row;
+
 use std::collections::HashMap;
 use std::io::BufRead;
 
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::Parsed;
-use super::layout::{Layout, Said, Use};
+use super::builder::MatrixBuilder;
+use super::layout::{Declared, Layout};
 use super::lines::{decode, read_error};
 use super::number::parse_number;
 use super::options::ReadOptions;
-use super::rows::Rows;
 use crate::{Error, Result};
+use bounded::Bounded;
+use row::{Place, store};
 
 /// Reads a whole CSV file.
 pub(crate) fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Parsed> {
@@ -20,21 +25,21 @@ pub(crate) fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Pa
         .delimiter(delimiter)
         .has_headers(false)
         .flexible(true)
-        .from_reader(Bounded { inner: reader, in_record: 0, quoted: false });
+        .from_reader(Bounded::new(reader));
     let mut record = ByteRecord::new();
     if !next(&mut table, &mut record)? {
         return Err(Error::found("an empty file", "a line of column names").at(1, 1));
     }
-    let mut place = Place { delimiter, line: 1 };
+    let mut place = Place { delimiter, line: Some(1) };
     let (names, latin1) = names(&record, options, &place)?;
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut layout = Layout::decide(&borrowed, &Said::default(), options)?;
-    let mut rows = Rows::new(&layout, options, |_| 0.0)?;
+    let mut layout = Layout::decide(&borrowed, &Declared::default(), options)?;
+    let mut rows = MatrixBuilder::new(&layout, options, |_| 0.0)?;
     if !options.header {
         store(&record, &names, &mut rows, &place)?;
     }
     while next(&mut table, &mut record)? {
-        place.line = record.position().map_or(0, |p| p.line());
+        place.line = record.position().map(csv::Position::line);
         store(&record, &names, &mut rows, &place)?;
     }
     let mut notes = std::mem::take(&mut layout.notes);
@@ -123,90 +128,6 @@ fn names(record: &ByteRecord, options: &ReadOptions, place: &Place) -> Result<(V
         names.push(name);
     }
     Ok((names, latin1))
-}
-
-fn store(record: &ByteRecord, names: &[String], rows: &mut Rows, place: &Place) -> Result<()> {
-    if record.len() != names.len() {
-        let error = Error::found(
-            format_args!("{} fields", record.len()),
-            format_args!("{} as in the first line", names.len()),
-        );
-        return Err(place.error(record, record.len().min(names.len()), error));
-    }
-    rows.begin()?;
-    for (j, field) in record.iter().enumerate() {
-        let field = field.trim_ascii();
-        let stored = match parse_number(field) {
-            Some(value) => rows.put(j, value),
-            None if is_missing(field) => rows.put_missing(j),
-            None => word(field, j, rows),
-        };
-        stored.map_err(|e| place.error(record, j, e.about(format!("column '{}'", names[j]))))?;
-    }
-    Ok(())
-}
-
-fn is_missing(field: &[u8]) -> bool {
-    matches!(field, b"" | b"?" | b"NA" | b"N/A" | b"NaN" | b"nan" | b"null")
-}
-
-/// A word is a label's yes or no, or an error.
-fn word(field: &[u8], column: usize, rows: &mut Rows) -> Result<()> {
-    let value = match field.to_ascii_lowercase().as_slice() {
-        b"true" | b"yes" => Some(1.0),
-        b"false" | b"no" => Some(0.0),
-        _ => None,
-    };
-    match (value, rows.used(column)) {
-        (_, Use::Ignored) => Ok(()),
-        (Some(value), _) => rows.put(column, value),
-        (None, used) => {
-            let shown = String::from_utf8_lossy(&field[..field.len().min(40)]).into_owned();
-            let label = matches!(used, Use::Truth(_) | Use::Candidate(_));
-            let expected = if label { "0 or 1" } else { "a finite number" };
-            Err(Error::found(format_args!("'{shown}'"), expected))
-        }
-    }
-}
-
-/// Where a record stands.
-struct Place {
-    delimiter: u8,
-    line: u64,
-}
-
-impl Place {
-    /// Adds line, column and excerpt. The line is put together again from the fields, so the column
-    /// is exact unless a field is quoted.
-    fn error(&self, record: &ByteRecord, field: usize, error: Error) -> Error {
-        let line = record.iter().collect::<Vec<_>>().join(&self.delimiter);
-        let before = record.iter().take(field).map(|f| f.len() + 1).sum::<usize>();
-        let column = before.min(line.len()) + 1;
-        error.at(self.line, column as u64).excerpt(&line, column)
-    }
-}
-
-/// Stops a record that never ends (a quote that is never closed) before it fills the memory.
-struct Bounded<R> {
-    inner: R,
-    in_record: usize,
-    quoted: bool,
-}
-
-impl<R: std::io::Read> std::io::Read for Bounded<R> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(out)?;
-        for &byte in &out[..n] {
-            self.quoted ^= byte == b'"';
-            self.in_record = if byte == b'\n' && !self.quoted { 0 } else { self.in_record + 1 };
-        }
-        if self.in_record > super::lines::MAX_LINE {
-            return Err(super::inflate::damaged(
-                "found a row of more than 64 MiB, expected line breaks; is a quote never closed?",
-            ));
-        }
-        Ok(n)
-    }
 }
 
 #[cfg(test)]

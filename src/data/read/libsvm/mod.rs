@@ -1,4 +1,4 @@
-//! Multi-label LIBSVM (SVMlight): `1,3 5:0.5 8:1 # remark`, one instance a line.
+//! Multi-label LIBSVM (SVMlight): `1,3 5:0.5 8:1 # remark`, one instance per line.
 //!
 //! Labels are integers separated by commas (none at all is allowed); features are `index:value`
 //! with ascending indices. The format has no names and no sizes, so three things may say more: a
@@ -6,20 +6,22 @@
 //! writes, or nothing: then indices start at 0 if a 0 occurs and else at 1, the largest index is d,
 //! and the labels are the numbers that occur.
 
+mod row;
+
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
 use super::Parsed;
-use super::libsvm_row::{Bounds, Entries, instance};
+use super::builder::{Matrices, too_big};
 use super::lines::{Lines, trim};
 use super::number::parse_index;
 use super::options::{LabelSpec, ReadOptions, Role};
-use super::rows::{Matrices, too_big};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::{Error, Result};
+use row::{Entries, Sizes, instance};
 
 /// Start of the comment with names.
 pub(crate) const TAG: &str = "# pomdp-fs ";
@@ -44,10 +46,12 @@ struct Known {
 
 impl Known {
     /// The declared numbers of features and labels.
-    fn bounds(&self) -> Bounds {
+    fn declared(&self) -> Option<Sizes> {
         match (&self.names, self.sizes) {
-            (Some(names), _) => Some((names.features.len(), names.labels.len())),
-            (None, Some([_, d, l])) => Some((d, l)),
+            (Some(names), _) => {
+                Some(Sizes { features: names.features.len(), labels: names.labels.len() })
+            }
+            (None, Some([_, d, l])) => Some(Sizes { features: d, labels: l }),
             _ => None,
         }
     }
@@ -99,7 +103,7 @@ fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known)
     if line.is_empty() {
         return Ok(());
     }
-    instance(line, end, known.bounds(), entries)
+    instance(line, end, known.declared(), entries)
 }
 
 /// `n d L` and nothing else.
@@ -116,14 +120,12 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
         return Err(Error::found("no rows", "at least one instance"));
     }
     let mut notes = Vec::new();
-    let from_zero = known.names.is_some() || known.sizes.is_some() || entries.smallest == Some(0);
+    let zero_occurs = entries.range.is_some_and(|(smallest, _)| smallest == 0);
+    let from_zero = known.names.is_some() || known.sizes.is_some() || zero_occurs;
     let base = u32::from(!from_zero);
     notes.push(format!("feature indices start at {base}"));
-    let seen = match entries.smallest {
-        Some(_) => (entries.largest - base) as usize + 1,
-        None => 0,
-    };
-    let d = known.bounds().map_or(seen, |(d, _)| d);
+    let seen = entries.range.map_or(0, |(_, largest)| (largest - base) as usize + 1);
+    let d = known.declared().map_or(seen, |sizes| sizes.features);
     if d == 0 {
         return Err(Error::found("no features", "at least one index:value"));
     }
@@ -175,7 +177,7 @@ fn check_size(n: usize, d: usize, labels: usize, options: &ReadOptions) -> Resul
 /// Number and name of each label, ascending.
 fn label_names(seen: &[u32], known: &Known, notes: &mut Vec<String>) -> Result<Vec<(u32, String)>> {
     let distinct: BTreeSet<u32> = seen.iter().copied().collect();
-    let Some((_, count)) = known.bounds() else {
+    let Some(Sizes { labels: count, .. }) = known.declared() else {
         notes.push("labels: the numbers that occur, ascending".to_owned());
         return match distinct.len() {
             0 => Err(Error::found("no labels in any row", "at least one")),

@@ -1,18 +1,18 @@
 //! One data row of an ARFF file at the cursor, dense or sparse.
 
-use super::arff_header::Cursor;
+use super::super::builder::MatrixBuilder;
+use super::super::layout::Use;
+use super::super::lines::{decode, trim};
+use super::super::number::{leading_number, parse_index, parse_number};
 use super::attribute::{Attribute, Kind, Nominal};
-use super::layout::Use;
-use super::lines::{decode, trim};
-use super::number::{leading_number, parse_index, parse_number};
-use super::rows::Rows;
+use super::cursor::Cursor;
 use crate::{Error, Result};
 
 /// Reads `1,0.5,YES`.
-pub(crate) fn dense_row(
+pub(super) fn dense_row(
     cursor: &mut Cursor<'_>,
     attributes: &[Attribute],
-    rows: &mut Rows,
+    rows: &mut MatrixBuilder,
 ) -> Result<()> {
     rows.begin()?;
     let columns = attributes.len();
@@ -51,10 +51,10 @@ pub(crate) fn dense_row(
 }
 
 /// Reads `{0 1,2 YES}`.
-pub(crate) fn sparse_row(
+pub(super) fn sparse_row(
     cursor: &mut Cursor<'_>,
     attributes: &[Attribute],
-    rows: &mut Rows,
+    rows: &mut MatrixBuilder,
 ) -> Result<()> {
     rows.begin()?;
     cursor.at += 1;
@@ -113,7 +113,7 @@ fn value(
     cursor: &mut Cursor<'_>,
     c: usize,
     attributes: &[Attribute],
-    rows: &mut Rows,
+    rows: &mut MatrixBuilder,
 ) -> Result<()> {
     let from = cursor.at;
     // Nearly every value is a plain number that ends where it should.

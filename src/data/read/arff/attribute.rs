@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 /// A column as it is declared.
-pub(crate) struct Attribute {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) kind: Kind,
 }
 
 /// What values a column may have.
-pub(crate) enum Kind {
+pub(super) enum Kind {
     Numeric,
     Nominal(Nominal),
     /// Text, dates: no use as a feature.
@@ -17,15 +17,15 @@ pub(crate) enum Kind {
 }
 
 /// Declared values, each with its number.
-pub(crate) struct Nominal {
-    pub(crate) values: Vec<(Vec<u8>, f64)>,
+pub(super) struct Nominal {
+    pub(super) values: Vec<(Vec<u8>, f64)>,
     /// Beyond a handful of values a scan is too slow.
     index: Option<HashMap<Vec<u8>, f64>>,
 }
 
 impl Nominal {
     /// Numbers the values: yes and no by their meaning, everything else by position.
-    pub(crate) fn new(values: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(values: Vec<Vec<u8>>) -> Self {
         let meanings: Vec<Option<f64>> = values.iter().map(|v| meaning(v)).collect();
         let by_meaning = match meanings[..] {
             [Some(a), Some(b)] => a != b,
@@ -41,7 +41,7 @@ impl Nominal {
     }
 
     /// The number of a value.
-    pub(crate) fn code(&self, value: &[u8]) -> Option<f64> {
+    pub(super) fn code(&self, value: &[u8]) -> Option<f64> {
         match &self.index {
             Some(index) => index.get(value).copied(),
             None => self.values.iter().find(|(v, _)| v == value).map(|&(_, c)| c),
@@ -49,7 +49,7 @@ impl Nominal {
     }
 
     /// What an absent entry of a sparse row means: the first declared value.
-    pub(crate) fn absent(&self) -> f64 {
+    pub(super) fn absent(&self) -> f64 {
         self.values.first().map_or(0.0, |&(_, code)| code)
     }
 }

@@ -1,4 +1,4 @@
-//! Rows as they come in, cell by cell, into the final matrices: nothing is held twice.
+//! `MatrixBuilder`: rows as they come in, cell by cell, into the final matrices: nothing is held twice.
 
 use super::layout::{Layout, Use};
 use super::options::{Impute, ReadOptions};
@@ -7,7 +7,7 @@ use crate::linalg::Mat;
 use crate::{Error, Result};
 
 /// Collects the rows of a file.
-pub(crate) struct Rows {
+pub(crate) struct MatrixBuilder {
     uses: Vec<Use>,
     /// A row in which nothing is written yet: features, truth, candidates.
     blank: (Vec<f64>, Vec<bool>, Vec<bool>),
@@ -26,7 +26,7 @@ pub(crate) struct Matrices {
     pub(crate) candidates: Option<Labels>,
 }
 
-impl Rows {
+impl MatrixBuilder {
     /// Ready for the first row. `absent(column)` is the value of a cell that a sparse row leaves out.
     pub(crate) fn new(
         layout: &Layout,
@@ -34,7 +34,7 @@ impl Rows {
         absent: impl Fn(usize) -> f64,
     ) -> Result<Self> {
         let labels = layout.label_names.len();
-        let mut rows = Rows {
+        let mut rows = MatrixBuilder {
             uses: layout.uses.clone(),
             blank: (
                 vec![0.0; layout.feature_names.len()],
