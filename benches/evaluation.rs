@@ -11,7 +11,7 @@ use pomdp_fs::classify::svm::{Costs, LinearSvm, Loss, Rows};
 use pomdp_fs::classify::{Model, Targets};
 use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::Mat;
-use pomdp_fs::measure::{self, Case, Convention, CoverageForm, Scores};
+use pomdp_fs::measure::{self, Comparison, Convention, CoverageForm, Scores};
 use pomdp_fs::rng::Streams;
 
 const LABELS: usize = 14;
@@ -71,15 +71,17 @@ fn metrics(c: &mut Criterion) {
     let (x, y) = problem(8000, LABELS, 1.0);
     let predictions = Labels::from_fn(x.rows(), x.cols(), |i, j| x[(i, j)] > 0.0);
     let scores = Scores::new(x);
-    let case = Case::new(&y, &scores, &predictions).expect("matching shapes");
+    let compared = Comparison::new(&y, &scores, &predictions).expect("matching shapes");
     let s = Convention::ScikitLearn;
     let mut group = c.benchmark_group("metrics-8000-rows");
-    group.bench_function("ranking-loss", |b| b.iter(|| measure::ranking_loss(&case, s)));
+    group.bench_function("ranking-loss", |b| b.iter(|| measure::ranking_loss(&compared, s)));
     group.bench_function("coverage", |b| {
-        b.iter(|| measure::coverage(&case, s, CoverageForm::Native));
+        b.iter(|| measure::coverage(&compared, s, CoverageForm::Native));
     });
-    group.bench_function("average-precision", |b| b.iter(|| measure::average_precision(&case, s)));
-    group.bench_function("macro-f1", |b| b.iter(|| measure::macro_f1(&case, s)));
+    group.bench_function("average-precision", |b| {
+        b.iter(|| measure::average_precision(&compared, s))
+    });
+    group.bench_function("macro-f1", |b| b.iter(|| measure::macro_f1(&compared, s)));
     group.finish();
 }
 

@@ -10,11 +10,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use pomdp_fs::classify::mlknn::{MlKnn, Variant};
-use pomdp_fs::classify::svm::{Costs, LinearSvm, Loss, Rows};
+use pomdp_fs::classify::svm::{Costs, Design, LinearSvm, Loss};
 use pomdp_fs::classify::{Model, Targets};
 use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::Mat;
-use pomdp_fs::measure::{self, Case, Convention, CoverageForm, Scores};
+use pomdp_fs::measure::{self, Comparison, Convention, CoverageForm, Scores};
 use pomdp_fs::rng::Streams;
 
 fn main() {
@@ -70,7 +70,7 @@ fn svm(x: &Mat<f64>, y: &Labels, repeats: usize) {
     for (name, loss) in [("squared_hinge", Loss::Squared), ("hinge", Loss::Hinge)] {
         let svm = LinearSvm { loss, ..LinearSvm::default() };
         time(name, repeats, || {
-            let rows = Rows::new(x, svm.bias);
+            let rows = Design::new(x, svm.bias);
             let costs = Costs::new(Targets::Labels(y), svm.c);
             svm.solve(&rows, &costs, &Streams::new(0)).objective.iter().sum()
         });
@@ -95,7 +95,7 @@ fn mlknn(x: &Mat<f64>, y: &Labels, repeats: usize) {
 fn metrics(x: Mat<f64>, y: &Labels, repeats: usize) {
     let predictions = Labels::from_fn(x.rows(), x.cols(), |i, j| x[(i, j)] > 0.0);
     let scores = Scores::new(x);
-    let case = Case::new(y, &scores, &predictions).expect("matching shapes");
+    let case = Comparison::new(y, &scores, &predictions).expect("matching shapes");
     let s = Convention::ScikitLearn;
     time("label_ranking_loss", repeats, || measure::ranking_loss(&case, s));
     time("coverage_error", repeats, || measure::coverage(&case, s, CoverageForm::Native));

@@ -16,7 +16,7 @@ use pomdp_fs::classify::{Classifier, Targets};
 use pomdp_fs::data::ReadOptions;
 use pomdp_fs::data::catalog::{self, Cut, Folders};
 use pomdp_fs::experiment::{Protocol, Trial};
-use pomdp_fs::measure::{Case, Convention, CoverageForm, Summary};
+use pomdp_fs::measure::{Comparison, Convention, CoverageForm, Summary};
 use pomdp_fs::method::pomdp_fs::{Config, PomdpFs};
 use pomdp_fs::method::settings::changed;
 use pomdp_fs::method::{Context, Method, Silent, Training, paper_budget};
@@ -109,7 +109,7 @@ fn ranking_loss(
     let svm = Tuned { machine: LinearSvm::default() };
     let model = svm.fit(&trial.train.select_cols(columns), targets, &streams.child("svm"))?;
     let found = model.predict(&trial.test.select_cols(columns))?;
-    let case = Case::new(&trial.test_truth, &found.scores, &found.labels)?;
+    let case = Comparison::new(&trial.test_truth, &found.scores, &found.labels)?;
     let summary = Summary::of(&case, Convention::default(), CoverageForm::OverLabels);
     Ok(summary.values[0])
 }

@@ -63,7 +63,7 @@ impl Error {
         Self::new(ErrorKind::Input, message)
     }
 
-    /// Unusable content, in the house form "found …, expected …".
+    /// Unusable content, in the usual form "found …, expected …".
     pub fn found(found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         Self::input(format!("found {found}, expected {expected}"))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pomdp_fs::classify::Targets;
-use pomdp_fs::classify::svm::{Costs, LinearSvm, Loss, Rows, Solver, Stop};
+use pomdp_fs::classify::svm::{Costs, Design, LinearSvm, Loss, Solver, Stop};
 use pomdp_fs::data::{Labels, ReadOptions, Scaler, Scaling, load};
 use pomdp_fs::linalg::Mat;
 use pomdp_fs::rng::Streams;
@@ -53,7 +53,7 @@ fn weights_within_1e4_of_liblinear() {
     let all = golden();
     for set in ["emotions", "yeast"] {
         let (x, y) = open(set);
-        let rows = Rows::dense(&x, Some(1.0));
+        let rows = Design::dense(&x, Some(1.0));
         for loss in [Loss::Hinge, Loss::Squared] {
             for c in [0.01, 1.0, 100.0] {
                 let here = |g: &&Golden| g.set == set && g.loss == loss && g.c == c;
@@ -86,7 +86,7 @@ fn weights_within_1e4_of_liblinear() {
 #[test]
 fn coordinate_descent_agrees_where_it_converges() {
     let (x, y) = open("emotions");
-    let rows = Rows::dense(&x, Some(1.0));
+    let rows = Design::dense(&x, Some(1.0));
     for g in golden().iter().filter(|g| g.set == "emotions" && g.c == 0.01) {
         let svm = LinearSvm {
             c: g.c,

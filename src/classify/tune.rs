@@ -18,19 +18,19 @@ pub const GRID: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 const FOLDS: usize = 3;
 const WORSE_IN_A_ROW: usize = 2;
 
-/// A classifier with a price of an error.
-pub trait Priced: Classifier + Sized {
+/// A classifier with a cost C of an error.
+pub trait HasCost: Classifier + Sized {
     /// The same with another C.
     fn with_c(&self, c: f64) -> Self;
 }
 
-impl Priced for LinearSvm {
+impl HasCost for LinearSvm {
     fn with_c(&self, c: f64) -> Self {
         LinearSvm { c, ..self.clone() }
     }
 }
 
-impl Priced for RbfSvm {
+impl HasCost for RbfSvm {
     fn with_c(&self, c: f64) -> Self {
         RbfSvm { c, ..self.clone() }
     }
@@ -42,7 +42,7 @@ pub struct Tuned<C> {
     pub machine: C,
 }
 
-impl<C: Priced> Tuned<C> {
+impl<C: HasCost> Tuned<C> {
     /// The C of the grid with the smallest held-out loss; the smaller one of equals.
     pub fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<f64> {
         let parts: Vec<_> = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?
@@ -106,7 +106,7 @@ fn expected_ranking_loss(p: &[f64], f: &[f64]) -> f64 {
     if pairs > 0.0 { wrong / pairs } else { 0.0 }
 }
 
-impl<C: Priced> Classifier for Tuned<C> {
+impl<C: HasCost> Classifier for Tuned<C> {
     fn name(&self) -> &'static str {
         self.machine.name()
     }
@@ -138,7 +138,7 @@ impl Model for TunedModel {
 mod tests {
     use super::*;
     use crate::data::Labels;
-    use crate::measure::{Case, Convention, hamming_loss, micro_f1, ranking_loss};
+    use crate::measure::{Comparison, Convention, hamming_loss, micro_f1, ranking_loss};
 
     /// Hard labels: the three metrics themselves.
     #[test]
@@ -146,10 +146,10 @@ mod tests {
         let scores = Mat::from_vec(2, 3, vec![0.9, -0.2, 0.1, -0.5, 0.4, -0.3]);
         let y = Labels::from_vec(2, 3, vec![true, false, false, true, true, false]);
         let found = Prediction::at_threshold(scores, 0.0, false);
-        let case = Case::new(&y, &found.scores, &found.labels).unwrap();
-        let want = ranking_loss(&case, Convention::ScikitLearn)
-            + hamming_loss(&case)
-            + (1.0 - micro_f1(&case, Convention::ScikitLearn));
+        let compared = Comparison::new(&y, &found.scores, &found.labels).unwrap();
+        let want = ranking_loss(&compared, Convention::ScikitLearn)
+            + hamming_loss(&compared)
+            + (1.0 - micro_f1(&compared, Convention::ScikitLearn));
         assert!((held_out(&found, Targets::Labels(&y)) - want).abs() < 1e-12);
         let half = Mat::from_fn(2, 3, |_, _| 0.5f32);
         assert!((held_out(&found, Targets::Confidence(&half)) - (0.5 + 0.5 + 0.5)).abs() < 1e-12);

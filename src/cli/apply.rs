@@ -11,7 +11,7 @@ use super::input::Input;
 use super::tables::label_table;
 use crate::data::{Dataset, Labels, save};
 use crate::linalg::Mat;
-use crate::measure::{Case, Convention, CoverageForm, METRICS, Scores, Summary};
+use crate::measure::{Comparison, Convention, CoverageForm, METRICS, Scores, Summary};
 use crate::method::pomdp_fs::{Matched, Model};
 use crate::{Error, Result, io};
 
@@ -200,7 +200,7 @@ fn score(model: &Model, rows: &Rows, context: &Context) -> Result<Labelled> {
 fn judge(truth: &Labels, p: &Mat<f32>) -> Result<Summary> {
     let hard = Labels::from_fn(p.rows(), p.cols(), |i, j| p[(i, j)] >= 0.5);
     let scores = Scores::new(p.cast());
-    let case = Case::new(truth, &scores, &hard)?;
+    let case = Comparison::new(truth, &scores, &hard)?;
     Ok(Summary::of(&case, Convention::default(), CoverageForm::OverLabels))
 }
 

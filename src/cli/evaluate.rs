@@ -10,7 +10,7 @@ use crate::classify::mlknn::{MlKnn, Variant};
 use crate::classify::platt::Platt;
 use crate::classify::rbf_svm::RbfSvm;
 use crate::classify::svm::{ConstantLabel, LinearSvm, Loss};
-use crate::classify::tune::{Priced, Tuned};
+use crate::classify::tune::{HasCost, Tuned};
 use crate::data::Splitter;
 use crate::data::noise::Scheme;
 use crate::experiment::{Protocol, TrainLabels, evaluate_method, parse_budgets};
@@ -212,7 +212,7 @@ impl Evaluate {
     }
 
     /// Gives the machine its C and, if asked for, its probabilities.
-    fn machine<C: Priced + 'static>(&self, machine: C) -> Result<Box<dyn Classifier>> {
+    fn machine<C: HasCost + 'static>(&self, machine: C) -> Result<Box<dyn Classifier>> {
         let fixed = match self.svm_c.as_str() {
             "auto" => None,
             text => Some(

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::classify::prior::Prior;
 use crate::classify::{Classifier, Targets};
 use crate::data::Dataset;
-use crate::measure::{Case, METRICS, Summary};
+use crate::measure::{Comparison, METRICS, Summary};
 use crate::method::{Context, Fitted, Method, Silent, Training};
 use crate::rng::Streams;
 
@@ -168,7 +168,7 @@ fn score(
     let classifier = if columns.is_empty() { &Prior } else { classifier };
     let model = classifier.fit(&trial.train.select_cols(columns), targets, streams)?;
     let found = model.predict(&trial.test.select_cols(columns))?;
-    let case = Case::new(&trial.test_truth, &found.scores, &found.labels)?;
+    let case = Comparison::new(&trial.test_truth, &found.scores, &found.labels)?;
     let measures = protocol.measures.iter();
     Ok(Outcome {
         features: columns.len(),

@@ -25,8 +25,8 @@ pub fn nearest<T: Real>(queries: &Mat<T>, points: &Mat<T>, k: usize) -> Vec<Vec<
         return vec![Vec::new(); queries.rows()];
     }
     let scale = scale(largest_square(queries).max(largest_square(points)));
-    let (asked, seen) = (sketch(queries, scale), sketch(points, scale));
-    let answer = |rows: &Sketch| {
+    let (asked, seen) = (scaled(queries, scale), scaled(points, scale));
+    let answer = |rows: &ScaledBlock| {
         let mut lists =
             Shortlists::new((queries, points), (rows.first, rows.count()), k, slack(points.cols()));
         for columns in &seen {
@@ -36,7 +36,7 @@ pub fn nearest<T: Real>(queries: &Mat<T>, points: &Mat<T>, k: usize) -> Vec<Vec<
                 || {
                     for i in 0..rows.count() {
                         let distances = rows.distances(i, columns, products.row_mut(i));
-                        lists.meet_points(i, distances, columns.first);
+                        lists.compare_points(i, distances, columns.first);
                     }
                 },
             );
@@ -54,17 +54,17 @@ pub fn nearest_among<T: Real>(points: &Mat<T>, k: usize, itself: bool) -> Vec<Ve
     if k == 0 {
         return vec![Vec::new(); points.rows()];
     }
-    let mut blocks: Vec<Block<'_, T>> = sketch(points, scale(largest_square(points)))
+    let mut blocks: Vec<Block<'_, T>> = scaled(points, scale(largest_square(points)))
         .into_iter()
-        .map(|sketch| {
-            let rows = (sketch.first, sketch.count());
+        .map(|scaled| {
+            let rows = (scaled.first, scaled.count());
             let lists = Shortlists::new((points, points), rows, k, slack(points.cols()));
-            Some((sketch, lists))
+            Some((scaled, lists))
         })
         .collect();
-    blocks.par_iter_mut().flatten().for_each(|block| meet_itself(block, itself));
-    // A round-robin tournament: in each round every block meets one other, so the meetings of a
-    // round can share the threads. An odd number of blocks lets one of them rest.
+    blocks.par_iter_mut().flatten().for_each(|block| compare_within(block, itself));
+    // A round-robin tournament: in each round every block is compared with one other, so the pairs of
+    // a round can share the threads. With an odd number of blocks one has no partner.
     if blocks.len() % 2 == 1 {
         blocks.push(None);
     }
@@ -73,7 +73,7 @@ pub fn nearest_among<T: Real>(points: &Mat<T>, k: usize, itself: bool) -> Vec<Ve
         let (left, right) = blocks.split_at_mut(half);
         left.par_iter_mut().zip(right.par_iter_mut().rev()).for_each(|pair| {
             if let (Some(a), Some(b)) = pair {
-                meet(a, b);
+                compare(a, b);
             }
         });
         blocks[1..].rotate_right(1);
@@ -82,28 +82,28 @@ pub fn nearest_among<T: Real>(points: &Mat<T>, k: usize, itself: bool) -> Vec<Ve
     blocks.into_iter().flatten().flat_map(|(_, lists)| lists.finish()).collect()
 }
 
-/// A block of points and their shortlists, or the place of the one that rests.
-type Block<'a, T> = Option<(Sketch, Shortlists<'a, T>)>;
+/// A block of points and their shortlists, or the place of a block without a partner.
+type Block<'a, T> = Option<(ScaledBlock, Shortlists<'a, T>)>;
 
-fn meet_itself<T: Real>((sketch, lists): &mut (Sketch, Shortlists<'_, T>), itself: bool) {
-    let mut products = sketch.products(sketch);
+fn compare_within<T: Real>((scaled, lists): &mut (ScaledBlock, Shortlists<'_, T>), itself: bool) {
+    let mut products = scaled.products(scaled);
     vectorize(
         #[inline(always)]
         || {
-            for i in 0..sketch.count() {
-                let distances = sketch.distances(i, sketch, products.row_mut(i));
+            for i in 0..scaled.count() {
+                let distances = scaled.distances(i, scaled, products.row_mut(i));
                 if !itself {
                     distances[i] = f32::INFINITY;
                 }
-                lists.meet_points(i, distances, sketch.first);
+                lists.compare_points(i, distances, scaled.first);
             }
         },
     );
 }
 
-fn meet<T: Real>(
-    (a, of_a): &mut (Sketch, Shortlists<'_, T>),
-    (b, of_b): &mut (Sketch, Shortlists<'_, T>),
+fn compare<T: Real>(
+    (a, of_a): &mut (ScaledBlock, Shortlists<'_, T>),
+    (b, of_b): &mut (ScaledBlock, Shortlists<'_, T>),
 ) {
     let mut products = a.products(b);
     vectorize(
@@ -111,15 +111,15 @@ fn meet<T: Real>(
         || {
             for i in 0..a.count() {
                 let distances = a.distances(i, b, products.row_mut(i));
-                of_a.meet_points(i, distances, b.first);
-                of_b.meet_queries(distances, a.first + i);
+                of_a.compare_points(i, distances, b.first);
+                of_b.compare_queries(distances, a.first + i);
             }
         },
     );
 }
 
 /// A block of rows in f32, scaled so that no norm exceeds 1.
-struct Sketch {
+struct ScaledBlock {
     /// Index of the first row.
     first: usize,
     /// d × rows: the layout that the product reads fastest.
@@ -128,13 +128,13 @@ struct Sketch {
     squares: Vec<f32>,
 }
 
-impl Sketch {
+impl ScaledBlock {
     fn count(&self) -> usize {
         self.squares.len()
     }
 
     /// Inner products of all rows with all rows of the other block.
-    fn products(&self, other: &Sketch) -> Mat<f32> {
+    fn products(&self, other: &ScaledBlock) -> Mat<f32> {
         let mut out = Mat::zeros(self.count(), other.count());
         gemm(Acc::Set, out.view_mut(), self.columns.view().t(), other.columns.view());
         out
@@ -142,7 +142,12 @@ impl Sketch {
 
     /// Turns the products of row i with the other block into approximate squared distances.
     #[inline(always)]
-    fn distances<'p>(&self, i: usize, other: &Sketch, products: &'p mut [f32]) -> &'p mut [f32] {
+    fn distances<'p>(
+        &self,
+        i: usize,
+        other: &ScaledBlock,
+        products: &'p mut [f32],
+    ) -> &'p mut [f32] {
         for (p, &square) in products.iter_mut().zip(&other.squares) {
             *p = (self.squares[i] + square) - 2.0 * *p;
         }
@@ -150,7 +155,7 @@ impl Sketch {
     }
 }
 
-fn sketch<T: Real>(rows: &Mat<T>, scale: f64) -> Vec<Sketch> {
+fn scaled<T: Real>(rows: &Mat<T>, scale: f64) -> Vec<ScaledBlock> {
     let starts: Vec<usize> = (0..rows.rows()).step_by(BLOCK).collect();
     let block = |first: usize| {
         let count = BLOCK.min(rows.rows() - first);
@@ -169,7 +174,7 @@ fn sketch<T: Real>(rows: &Mat<T>, scale: f64) -> Vec<Sketch> {
                 }
             }
         }
-        Sketch { first, columns, squares }
+        ScaledBlock { first, columns, squares }
     };
     starts.into_par_iter().map(block).collect()
 }

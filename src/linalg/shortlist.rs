@@ -53,9 +53,9 @@ impl<'a, T: Real> Shortlists<'a, T> {
         }
     }
 
-    /// One query (counted from `first`) meets the points `from ..`.
+    /// One query (counted from `first`) against the points `from ..`.
     #[inline(always)]
-    pub(super) fn meet_points(&mut self, query: usize, distances: &[f32], from: usize) {
+    pub(super) fn compare_points(&mut self, query: usize, distances: &[f32], from: usize) {
         if self.limits[query] == f32::INFINITY {
             self.limits[query] = first_limit(distances, self.k) + 2.0 * self.slack;
         }
@@ -70,9 +70,9 @@ impl<'a, T: Real> Shortlists<'a, T> {
         }
     }
 
-    /// All queries meet one point.
+    /// All queries against one point.
     #[inline(always)]
-    pub(super) fn meet_queries(&mut self, distances: &[f32], point: usize) {
+    pub(super) fn compare_queries(&mut self, distances: &[f32], point: usize) {
         for from in (0..distances.len()).step_by(CHUNK) {
             let to = distances.len().min(from + CHUNK);
             let pairs = distances[from..to].iter().zip(&self.limits[from..to]);

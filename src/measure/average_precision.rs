@@ -5,13 +5,13 @@
 //! drops it.
 
 use super::order::{Sorter, relevant};
-use super::{Case, Convention, mean};
+use super::{Comparison, Convention, mean};
 
 /// Mean average precision; NaN when the convention drops every instance. O(L log L) per instance.
-pub fn average_precision(case: &Case<'_>, convention: Convention) -> f64 {
+pub fn average_precision(compared: &Comparison<'_>, convention: Convention) -> f64 {
     let ties = convention.ties();
     let mut sorter = Sorter::default();
-    mean(case.rows().map(|(truth, scores)| {
+    mean(compared.rows().map(|(truth, scores)| {
         let positive = relevant(truth);
         if positive == 0 {
             return (convention == Convention::ScikitLearn).then_some(1.0);

@@ -4,7 +4,7 @@
 //! packages agree neither on ties nor on what they report; [`CoverageForm`] names the latter.
 
 use super::order::{Ties, relevant};
-use super::{Case, Convention, mean};
+use super::{Comparison, Convention, mean};
 use crate::num::vectorize;
 
 /// What is made of the depths.
@@ -47,23 +47,23 @@ impl CoverageForm {
 }
 
 /// Mean coverage in the given form; NaN when every instance is skipped. O(L) per instance.
-pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> f64 {
+pub fn coverage(compared: &Comparison<'_>, convention: Convention, form: CoverageForm) -> f64 {
     let ties = convention.ties();
     let depths = || {
         // One call compiled for the vector unit; the rows are too short to pay for one each.
-        let mut depths = Vec::with_capacity(case.truth.rows());
+        let mut depths = Vec::with_capacity(compared.truth.rows());
         vectorize(
             #[inline(always)]
             || {
-                for i in 0..case.truth.rows() {
-                    depths.push(depth(case.truth.row(i), case.scores.row(i), ties));
+                for i in 0..compared.truth.rows() {
+                    depths.push(depth(compared.truth.row(i), compared.scores.row(i), ties));
                 }
             },
         );
         depths.into_iter()
     };
     let raw = || mean(depths().map(|d| Some(d as f64)));
-    let labels = case.labels() as f64;
+    let labels = compared.labels() as f64;
     match (form, convention) {
         (CoverageForm::Raw, _) | (CoverageForm::Native, Convention::ScikitLearn) => raw(),
         (CoverageForm::OverLabels, _) => raw() / labels,
@@ -74,7 +74,7 @@ pub fn coverage(case: &Case<'_>, convention: Convention, form: CoverageForm) -> 
         }
         (CoverageForm::Native, Convention::Matlab) => raw() - 1.0,
         (CoverageForm::PerInstance, _) | (CoverageForm::Native, Convention::Reference) => {
-            mean(case.rows().map(|(truth, scores)| normalised(truth, scores, ties)))
+            mean(compared.rows().map(|(truth, scores)| normalised(truth, scores, ties)))
         }
     }
 }

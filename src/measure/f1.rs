@@ -1,7 +1,7 @@
 //! F1 = 2·TP / (2·TP + FP + FN): over all cells (micro), mean over labels (macro), mean over
 //! instances (example). 0/0 is 1 in MULAN and 0 elsewhere.
 
-use super::{Case, Convention};
+use super::{Comparison, Convention};
 
 /// True positives, and 2·TP + FP + FN = positives + predictions.
 #[derive(Clone, Copy, Default)]
@@ -31,24 +31,25 @@ fn count(truth: &[bool], predicted: &[bool]) -> Counts {
 }
 
 /// F1 of all cells together.
-pub fn micro_f1(case: &Case<'_>, convention: Convention) -> f64 {
-    count(case.truth.as_slice(), case.predictions.as_slice()).f1(convention.zero_by_zero())
+pub fn micro_f1(compared: &Comparison<'_>, convention: Convention) -> f64 {
+    count(compared.truth.as_slice(), compared.predictions.as_slice()).f1(convention.zero_by_zero())
 }
 
 /// Mean over the labels of each label's F1.
-pub fn macro_f1(case: &Case<'_>, convention: Convention) -> f64 {
-    let mut by_label = vec![Counts::default(); case.labels()];
-    for (truth, predicted) in case.hard_rows() {
+pub fn macro_f1(compared: &Comparison<'_>, convention: Convention) -> f64 {
+    let mut by_label = vec![Counts::default(); compared.labels()];
+    for (truth, predicted) in compared.hard_rows() {
         for ((counts, &y), &p) in by_label.iter_mut().zip(truth).zip(predicted) {
             counts.add(y, p);
         }
     }
     let sum: f64 = by_label.iter().map(|c| c.f1(convention.zero_by_zero())).sum();
-    sum / case.labels() as f64
+    sum / compared.labels() as f64
 }
 
 /// Mean over the instances of each instance's F1.
-pub fn example_f1(case: &Case<'_>, convention: Convention) -> f64 {
-    let sum: f64 = case.hard_rows().map(|(y, p)| count(y, p).f1(convention.zero_by_zero())).sum();
-    sum / case.truth.rows() as f64
+pub fn example_f1(compared: &Comparison<'_>, convention: Convention) -> f64 {
+    let sum: f64 =
+        compared.hard_rows().map(|(y, p)| count(y, p).f1(convention.zero_by_zero())).sum();
+    sum / compared.truth.rows() as f64
 }

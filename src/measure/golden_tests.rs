@@ -7,7 +7,7 @@ use crate::linalg::Mat;
 use crate::rng::{Rng, Streams};
 
 /// Truth and scores given as digits, row after row; a label is predicted from 5 on.
-fn case(n: usize, labels: usize, truth: &str, digits: &str) -> (Labels, Scores, Labels) {
+fn sample(n: usize, labels: usize, truth: &str, digits: &str) -> (Labels, Scores, Labels) {
     let digits: Vec<u8> = digits.bytes().map(|b| b - b'0').collect();
     let truth = truth.bytes().map(|b| b == b'1').collect();
     let scores = digits.iter().map(|&d| f64::from(d) / 10.0).collect();
@@ -19,7 +19,7 @@ fn case(n: usize, labels: usize, truth: &str, digits: &str) -> (Labels, Scores, 
 }
 
 fn golden() -> (Labels, Scores, Labels) {
-    case(5, 4, "10100100000011111100", "96514442321012347272")
+    sample(5, 4, "10100100000011111100", "96514442321012347272")
 }
 
 fn close(got: f64, want: f64, what: &str) {
@@ -29,7 +29,7 @@ fn close(got: f64, want: f64, what: &str) {
 #[test]
 fn golden_table_in_four_conventions() {
     let (y, f, p) = golden();
-    let case = Case::new(&y, &f, &p).unwrap();
+    let compared = Comparison::new(&y, &f, &p).unwrap();
     // Ranking loss, coverage (native), average precision, one-error.
     let table = [
         [0.333333333, 2.8, 0.733333333, 0.4],
@@ -39,17 +39,17 @@ fn golden_table_in_four_conventions() {
     ];
     for (convention, want) in Convention::ALL.into_iter().zip(table) {
         let name = convention.name();
-        close(ranking_loss(&case, convention), want[0], name);
-        close(coverage(&case, convention, CoverageForm::Native), want[1], name);
-        close(average_precision(&case, convention), want[2], name);
-        close(one_error(&case, convention), want[3], name);
-        close(micro_f1(&case, convention), 0.428571429, name);
-        close(macro_f1(&case, convention), 0.325, name);
+        close(ranking_loss(&compared, convention), want[0], name);
+        close(coverage(&compared, convention, CoverageForm::Native), want[1], name);
+        close(average_precision(&compared, convention), want[2], name);
+        close(one_error(&compared, convention), want[3], name);
+        close(micro_f1(&compared, convention), 0.428571429, name);
+        close(macro_f1(&compared, convention), 0.325, name);
     }
-    close(hamming_loss(&case), 0.4, "Hamming loss");
+    close(hamming_loss(&compared), 0.4, "Hamming loss");
     let forms = [(2.8, 0.7, 0.45), (2.6, 0.65, 0.4)];
     for (convention, want) in [Convention::ScikitLearn, Convention::Matlab].into_iter().zip(forms) {
-        let form = |form| coverage(&case, convention, form);
+        let form = |form| coverage(&compared, convention, form);
         close(form(CoverageForm::Raw), want.0, "depth");
         close(form(CoverageForm::OverLabels), want.1, "depth / L");
         close(form(CoverageForm::MinusOneOverLabels), want.2, "(depth − 1) / L");
@@ -63,24 +63,24 @@ fn equal_to_scikit_learn_on_a_thousand_cases() {
     let mut seen = 0;
     for row in rows.records().map(|r| r.unwrap()) {
         let number = |k: usize| row[k].parse::<usize>().unwrap();
-        let (y, f, p) = case(number(0), number(1), &row[2], &row[3]);
-        let case = Case::new(&y, &f, &p).unwrap();
+        let (y, f, p) = sample(number(0), number(1), &row[2], &row[3]);
+        let compared = Comparison::new(&y, &f, &p).unwrap();
         let s = Convention::ScikitLearn;
         let got = [
-            ranking_loss(&case, s),
-            coverage(&case, s, CoverageForm::Native),
-            average_precision(&case, s),
-            hamming_loss(&case),
-            micro_f1(&case, s),
-            macro_f1(&case, s),
-            example_f1(&case, s),
-            subset_accuracy(&case),
+            ranking_loss(&compared, s),
+            coverage(&compared, s, CoverageForm::Native),
+            average_precision(&compared, s),
+            hamming_loss(&compared),
+            micro_f1(&compared, s),
+            macro_f1(&compared, s),
+            example_f1(&compared, s),
+            subset_accuracy(&compared),
         ];
         for (k, got) in got.into_iter().enumerate() {
             let want: f64 = row[4 + k].parse().unwrap();
             assert!((got - want).abs() < 1e-11, "{row:?} column {k}: {got}");
         }
-        slow_twins_agree(&case);
+        slow_twins_agree(&compared);
         seen += 1;
     }
     assert_eq!(seen, 1000);
@@ -94,8 +94,8 @@ fn slow_twins_agree_on_wide_rows() {
         let digits = |r: &mut Rng, base| -> String {
             (0..4 * labels).map(|_| char::from(b'0' + r.below(base) as u8)).collect()
         };
-        let (y, f, p) = case(4, labels, &digits(&mut r, 2), &digits(&mut r, 10));
-        slow_twins_agree(&Case::new(&y, &f, &p).unwrap());
+        let (y, f, p) = sample(4, labels, &digits(&mut r, 2), &digits(&mut r, 10));
+        slow_twins_agree(&Comparison::new(&y, &f, &p).unwrap());
     }
 }
 
@@ -116,11 +116,11 @@ fn places(f: &[f64], ties: Ties) -> Vec<usize> {
     (0..f.len()).map(place).collect()
 }
 
-fn slow_twins_agree(case: &Case<'_>) {
+fn slow_twins_agree(compared: &Comparison<'_>) {
     for convention in Convention::ALL {
         let matlab = convention == Convention::Matlab;
         let (mut loss, mut precision, mut depth) = (Vec::new(), Vec::new(), Vec::new());
-        for (y, f) in case.rows() {
+        for (y, f) in compared.rows() {
             let on: Vec<usize> = (0..y.len()).filter(|&j| y[j]).collect();
             let off: Vec<usize> = (0..y.len()).filter(|&j| !y[j]).collect();
             let place = places(f, convention.ties());
@@ -150,33 +150,33 @@ fn slow_twins_agree(case: &Case<'_>) {
         }
         let average = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let same = |a: f64, b: f64| (a - b).abs() < 1e-12 || (a.is_nan() && b.is_nan());
-        assert!(same(ranking_loss(case, convention), average(&loss)));
-        assert!(same(average_precision(case, convention), average(&precision)));
-        assert!(same(coverage(case, convention, CoverageForm::Raw), average(&depth)));
+        assert!(same(ranking_loss(compared, convention), average(&loss)));
+        assert!(same(average_precision(compared, convention), average(&precision)));
+        assert!(same(coverage(compared, convention, CoverageForm::Raw), average(&depth)));
     }
 }
 
 #[test]
 fn a_perfect_ranking_is_perfect_everywhere() {
-    let (y, f, p) = case(2, 3, "100110", "931971");
-    let case = Case::new(&y, &f, &p).unwrap();
+    let (y, f, p) = sample(2, 3, "100110", "931971");
+    let compared = Comparison::new(&y, &f, &p).unwrap();
     for convention in Convention::ALL {
-        assert_eq!(ranking_loss(&case, convention), 0.0);
-        assert_eq!(average_precision(&case, convention), 1.0);
-        assert_eq!(one_error(&case, convention), 0.0);
-        assert_eq!(coverage(&case, convention, CoverageForm::PerInstance), 0.0);
+        assert_eq!(ranking_loss(&compared, convention), 0.0);
+        assert_eq!(average_precision(&compared, convention), 1.0);
+        assert_eq!(one_error(&compared, convention), 0.0);
+        assert_eq!(coverage(&compared, convention, CoverageForm::PerInstance), 0.0);
     }
 }
 
 #[test]
 fn rows_without_pairs_and_nan_scores() {
-    let (y, f, p) = case(2, 2, "0011", "0000");
-    let all = Case::new(&y, &f, &p).unwrap();
+    let (y, f, p) = sample(2, 2, "0011", "0000");
+    let all = Comparison::new(&y, &f, &p).unwrap();
     assert!(ranking_loss(&all, Convention::Matlab).is_nan());
     assert_eq!(ranking_loss(&all, Convention::Mulan), 0.0);
     assert_eq!(average_precision(&all, Convention::Reference), 1.0);
-    let (empty, ..) = case(2, 2, "0000", "0000");
-    let none = Case::new(&empty, &f, &p).unwrap();
+    let (empty, ..) = sample(2, 2, "0000", "0000");
+    let none = Comparison::new(&empty, &f, &p).unwrap();
     assert_eq!(micro_f1(&none, Convention::Mulan), 1.0);
     assert_eq!(micro_f1(&none, Convention::ScikitLearn), 0.0);
     assert!(coverage(&none, Convention::Reference, CoverageForm::Native).is_nan());
@@ -184,7 +184,7 @@ fn rows_without_pairs_and_nan_scores() {
     // A NaN ranks last, ties with other NaN count against the classifier.
     let scores = Scores::new(Mat::from_vec(1, 3, vec![f64::NAN, -1e300, f64::NAN]));
     let y = Labels::from_vec(1, 3, vec![true, false, false]);
-    let nan = Case::new(&y, &scores, &y).unwrap();
+    let nan = Comparison::new(&y, &scores, &y).unwrap();
     assert_eq!(ranking_loss(&nan, Convention::ScikitLearn), 1.0);
     assert_eq!(coverage(&nan, Convention::ScikitLearn, CoverageForm::Raw), 3.0);
 }
@@ -205,8 +205,8 @@ mod properties {
                 Scores::new(Mat::from_vec(3, 4, values))
             };
             let (plain, mapped) = (build(|v| v), build(|v| v * v * v - 7.0));
-            let a = Case::new(&truth, &plain, &truth).unwrap();
-            let b = Case::new(&truth, &mapped, &truth).unwrap();
+            let a = Comparison::new(&truth, &plain, &truth).unwrap();
+            let b = Comparison::new(&truth, &mapped, &truth).unwrap();
             for convention in Convention::ALL {
                 let (x, y) = (
                     Summary::of(&a, convention, CoverageForm::PerInstance),

@@ -5,7 +5,7 @@
 //! [`Convention`] names one package's answers to all three questions, so a number can say what it is.
 
 mod average_precision;
-mod case;
+mod comparison;
 mod coverage;
 mod f1;
 mod hamming;
@@ -16,7 +16,7 @@ pub mod statistics;
 mod summary;
 
 pub use average_precision::average_precision;
-pub use case::{Case, Scores};
+pub use comparison::{Comparison, Scores};
 pub use coverage::{CoverageForm, coverage};
 pub use f1::{example_f1, macro_f1, micro_f1};
 pub use hamming::{hamming_loss, subset_accuracy};

@@ -5,11 +5,11 @@
 //! scikit-learn has no such function; its convention is NumPy's argmax, as in the reference package.
 
 use super::order::{Ties, relevant};
-use super::{Case, Convention, mean};
+use super::{Comparison, Convention, mean};
 
 /// Mean one-error; NaN when the convention drops every instance. O(L) per instance.
-pub fn one_error(case: &Case<'_>, convention: Convention) -> f64 {
-    mean(case.rows().map(|(truth, scores)| {
+pub fn one_error(compared: &Comparison<'_>, convention: Convention) -> f64 {
+    mean(compared.rows().map(|(truth, scores)| {
         let hit = match convention {
             Convention::ScikitLearn | Convention::Reference => {
                 truth[best(scores, Ties::LowerFirst)]

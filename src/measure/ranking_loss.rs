@@ -5,17 +5,17 @@
 //! and counts strictly. An instance with P or N empty counts 0; MATLAB drops it.
 
 use super::order::{Sorter, Ties, relevant};
-use super::{Case, Convention, mean};
+use super::{Comparison, Convention, mean};
 use crate::num::vectorize;
 
 /// Mean ranking loss; NaN when the convention drops every instance. O(L log L) per instance.
-pub fn ranking_loss(case: &Case<'_>, convention: Convention) -> f64 {
+pub fn ranking_loss(compared: &Comparison<'_>, convention: Convention) -> f64 {
     let ties = match convention {
         Convention::Mulan => Ties::HigherFirst,
         _ => Ties::Worst,
     };
     let (mut sorter, mut irrelevant) = (Sorter::default(), Vec::new());
-    mean(case.rows().map(|(truth, scores)| {
+    mean(compared.rows().map(|(truth, scores)| {
         let positive = relevant(truth);
         let pairs = positive * (truth.len() - positive);
         if pairs == 0 {

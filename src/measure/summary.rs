@@ -1,6 +1,6 @@
-//! All metrics of one case at once, in a fixed order.
+//! All metrics of one comparison at once, in a fixed order.
 
-use super::{Case, Convention, CoverageForm};
+use super::{Comparison, Convention, CoverageForm};
 
 /// A metric: its key in results, its name in tables, and which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub const METRICS: [Metric; 9] = [
 ];
 
 impl Metric {
-    /// Finds a metric by key or by table name, in any case.
+    /// Finds a metric by key or by table name, in upper or lower case.
     pub fn find(name: &str) -> Option<Metric> {
         METRICS
             .into_iter()
@@ -48,18 +48,18 @@ pub struct Summary {
 
 impl Summary {
     /// Measures everything.
-    pub fn of(case: &Case<'_>, convention: Convention, form: CoverageForm) -> Self {
+    pub fn of(compared: &Comparison<'_>, convention: Convention, form: CoverageForm) -> Self {
         Summary {
             values: [
-                super::ranking_loss(case, convention),
-                super::micro_f1(case, convention),
-                super::hamming_loss(case),
-                super::coverage(case, convention, form),
-                super::average_precision(case, convention),
-                super::one_error(case, convention),
-                super::macro_f1(case, convention),
-                super::example_f1(case, convention),
-                super::subset_accuracy(case),
+                super::ranking_loss(compared, convention),
+                super::micro_f1(compared, convention),
+                super::hamming_loss(compared),
+                super::coverage(compared, convention, form),
+                super::average_precision(compared, convention),
+                super::one_error(compared, convention),
+                super::macro_f1(compared, convention),
+                super::example_f1(compared, convention),
+                super::subset_accuracy(compared),
             ],
         }
     }

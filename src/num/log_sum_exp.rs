@@ -2,7 +2,7 @@
 
 use super::{Real, max};
 
-const LANES: usize = 8;
+const PARTIAL_SUMS: usize = 8;
 
 /// An unevaluated sum: the value rounded, and what the rounding left out.
 #[derive(Clone, Copy)]
@@ -47,18 +47,18 @@ pub fn log_sum_exp<T: Real>(x: &[T]) -> T {
         // e^(d + rest) = e^d (1 + rest); for v = −∞ the rest is NaN and e^d is 0.
         Parts { value, rest: if value == T::ZERO { value } else { value.mul_add(d.rest, rest) } }
     };
-    let mut lanes = [Parts { value: T::ZERO, rest: T::ZERO }; LANES];
-    let chunks = x.chunks_exact(LANES);
+    let mut sums = [Parts { value: T::ZERO, rest: T::ZERO }; PARTIAL_SUMS];
+    let chunks = x.chunks_exact(PARTIAL_SUMS);
     let remainder = chunks.remainder();
     for chunk in chunks {
-        for l in 0..LANES {
-            lanes[l] = lanes[l].plus(term(chunk[l]));
+        for l in 0..PARTIAL_SUMS {
+            sums[l] = sums[l].plus(term(chunk[l]));
         }
     }
-    for (lane, &v) in lanes.iter_mut().zip(remainder) {
-        *lane = lane.plus(term(v));
+    for (sum, &v) in sums.iter_mut().zip(remainder) {
+        *sum = sum.plus(term(v));
     }
-    let [first, others @ ..] = lanes;
+    let [first, others @ ..] = sums;
     let total = others.into_iter().fold(first, Parts::plus);
     let rest = two_sum(total.value - T::ONE, total.rest);
     top + rest.value.ln_1p(rest.rest)

@@ -1,25 +1,25 @@
-//! Sums in a fixed order: eight lanes over the slice, then the lanes pairwise. The order is part of
+//! Sums in a fixed order: eight partial sums over the slice, then those pairwise. The order is part of
 //! the result, so it depends on the length alone, never on the vector width or the thread count.
 
 use super::Real;
 
-const LANES: usize = 8;
+const PARTIAL_SUMS: usize = 8;
 
 #[inline(always)]
-fn fold<T: Real>(lanes: [T; LANES]) -> T {
-    let [a, b, c, d, e, f, g, h] = lanes;
+fn fold<T: Real>(sums: [T; PARTIAL_SUMS]) -> T {
+    let [a, b, c, d, e, f, g, h] = sums;
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// Σ f(aᵢ, bᵢ) with `step(sum, a, b)` adding one term.
 #[inline(always)]
-fn lanes<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T, T) -> T) -> T {
+fn fixed_order<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T, T) -> T) -> T {
     debug_assert_eq!(a.len(), b.len());
-    let mut acc = [T::ZERO; LANES];
-    let (pa, pb) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let mut acc = [T::ZERO; PARTIAL_SUMS];
+    let (pa, pb) = (a.chunks_exact(PARTIAL_SUMS), b.chunks_exact(PARTIAL_SUMS));
     let (ra, rb) = (pa.remainder(), pb.remainder());
     for (ca, cb) in pa.zip(pb) {
-        for l in 0..LANES {
+        for l in 0..PARTIAL_SUMS {
             acc[l] = step(acc[l], ca[l], cb[l]);
         }
     }
@@ -29,10 +29,10 @@ fn lanes<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T, T) -> T) -> T {
     fold(acc)
 }
 
-/// Σ aᵢ bᵢ, each product fused into its lane.
+/// Σ aᵢ bᵢ, each product fused into its partial sum.
 #[inline(always)]
 pub fn dot<T: Real>(a: &[T], b: &[T]) -> T {
-    lanes(a, b, |s, x, y| x.mul_add(y, s))
+    fixed_order(a, b, |s, x, y| x.mul_add(y, s))
 }
 
 /// Four dot products with the same `b`, for loops that would otherwise wait on one chain.
@@ -44,13 +44,13 @@ pub fn dot4<T: Real>(a: [&[T]; 4], b: &[T]) -> [T; 4] {
 /// Σ (aᵢ − bᵢ)².
 #[inline(always)]
 pub fn squared_distance<T: Real>(a: &[T], b: &[T]) -> T {
-    lanes(a, b, |s, x, y| (x - y).mul_add(x - y, s))
+    fixed_order(a, b, |s, x, y| (x - y).mul_add(x - y, s))
 }
 
 /// Σ aᵢ.
 #[inline(always)]
 pub fn sum<T: Real>(a: &[T]) -> T {
-    lanes(a, a, |s, x, _| s + x)
+    fixed_order(a, a, |s, x, _| s + x)
 }
 
 /// The largest entry; −∞ for an empty slice, NaN if any entry is NaN.
@@ -63,7 +63,7 @@ pub fn max<T: Real>(a: &[T]) -> T {
 #[inline(always)]
 pub fn all_finite<T: Real>(a: &[T]) -> bool {
     // 0·x is 0 exactly for finite x and NaN otherwise; the sum keeps a NaN.
-    lanes(a, a, |s, x, _| s + x * T::ZERO) == T::ZERO
+    fixed_order(a, a, |s, x, _| s + x * T::ZERO) == T::ZERO
 }
 
 #[cfg(test)]

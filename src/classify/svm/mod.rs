@@ -9,15 +9,15 @@
 //! long, Newton's method otherwise.
 
 mod costs;
+mod design;
 mod dual;
-mod jump;
-mod lanes;
 mod newton;
 mod penalty;
-mod rows;
+mod plane_search;
+mod slots;
 
 pub use costs::Costs;
-pub use rows::{Rows, Sparse};
+pub use design::{Design, Sparse};
 
 use super::{Classifier, Model, Prediction, Targets, check_width};
 use crate::linalg::Mat;
@@ -160,11 +160,11 @@ impl LinearSvm {
     }
 
     /// Solves for the weights of every label; constant labels keep weights 0.
-    pub fn solve(&self, rows: &Rows, costs: &Costs, streams: &Streams) -> Solution {
+    pub fn solve(&self, rows: &Design, costs: &Costs, streams: &Streams) -> Solution {
         let labels: Vec<usize> =
             (0..costs.labels()).filter(|&j| costs.constant(j).is_none()).collect();
         match (self.pick(rows), rows) {
-            (Solver::Newton, Rows::Dense(x)) => {
+            (Solver::Newton, Design::Dense(x)) => {
                 newton::solve(x, costs, &labels, self.loss, self.stop)
             }
             _ => dual::solve(rows, costs, &labels, self.loss, self.stop, streams),
@@ -172,9 +172,9 @@ impl LinearSvm {
     }
 
     /// What `Auto` means for these rows.
-    pub fn pick(&self, rows: &Rows) -> Solver {
+    pub fn pick(&self, rows: &Design) -> Solver {
         match (self.solver, rows) {
-            (Solver::Auto, Rows::Dense(x)) if x.cols() <= x.rows().max(WIDE) => Solver::Newton,
+            (Solver::Auto, Design::Dense(x)) if x.cols() <= x.rows().max(WIDE) => Solver::Newton,
             (Solver::Auto, _) => Solver::Dual,
             (solver, _) => solver,
         }
@@ -193,8 +193,8 @@ impl Classifier for LinearSvm {
         self.check()?;
         targets.check(x)?;
         let rows = match self.solver {
-            Solver::Newton => Rows::dense(x, self.bias),
-            _ => Rows::new(x, self.bias),
+            Solver::Newton => Design::dense(x, self.bias),
+            _ => Design::new(x, self.bias),
         };
         let costs = Costs::new(targets, self.c);
         let solution = self.solve(&rows, &costs, streams);
@@ -220,7 +220,7 @@ impl Model for LinearModel {
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction> {
         let weights = &self.solution.weights;
         check_width(x, weights.cols() - usize::from(self.bias.is_some()))?;
-        let mut scores = Rows::dense(x, self.bias).margins(weights);
+        let mut scores = Design::dense(x, self.bias).margins(weights);
         for (j, score) in self.constant.iter().enumerate() {
             if let Some(score) = score {
                 (0..scores.rows()).for_each(|i| scores[(i, j)] = *score);

@@ -1,4 +1,4 @@
-//! Newton's method in the primal for n ≫ d, all labels in step: they share X.
+//! Newton's method in the primal for n ≫ d, all labels together: they share X.
 //!
 //! The smooth problem of a label (see [`super::penalty`]) has gradient g = w − Xᵀf and Hessian
 //! I + σ·XᵀDX. Products with X serve all labels at once; XᵀDX is kept and changed only by the rows
@@ -26,8 +26,8 @@ const COLUMNS: usize = 64;
 /// Rows gathered at a time.
 const GATHER: usize = 512;
 
-/// One label on its way to the optimum.
-struct Track {
+/// What is known about one label during the iteration.
+struct LabelState {
     label: usize,
     penalty: Penalty,
     w: Vec<f64>,
@@ -52,18 +52,19 @@ pub(super) fn solve(
     loss: Loss,
     stop: Stop,
 ) -> Solution {
-    let mut tracks: Vec<Track> =
-        labels.par_iter().map(|&j| Track::new(x, costs, j, loss)).collect();
-    let base = Base::new(x, &tracks);
+    let mut states: Vec<LabelState> =
+        labels.par_iter().map(|&j| LabelState::new(x, costs, j, loss)).collect();
+    let base = SharedStart::new(x, &states);
     for _ in 0..MAX_STEPS {
-        let mut live: Vec<&mut Track> = tracks.iter_mut().filter(|t| !t.done).collect();
+        let mut live: Vec<&mut LabelState> = states.iter_mut().filter(|t| !t.done).collect();
         if live.is_empty() {
             break;
         }
-        let pulls = pulls(x, &live);
-        live.par_iter_mut().enumerate().for_each(|(k, track)| {
-            let gradient: Vec<f64> = track.w.iter().zip(pulls.row(k)).map(|(w, f)| w - f).collect();
-            track.aim(x, costs, loss, stop, gradient, base.as_ref());
+        let products = products(x, &live);
+        live.par_iter_mut().enumerate().for_each(|(k, state)| {
+            let gradient: Vec<f64> =
+                state.w.iter().zip(products.row(k)).map(|(w, f)| w - f).collect();
+            state.choose_direction(x, costs, loss, stop, gradient, base.as_ref());
         });
         let along = {
             let rows: Vec<f64> = live.iter().flat_map(|t| t.direction.clone()).collect();
@@ -72,46 +73,51 @@ pub(super) fn solve(
             gemm_parallel(Acc::Set, product.view_mut(), x.view(), directions.view().t());
             product.transposed()
         };
-        live.par_iter_mut().enumerate().for_each(|(k, track)| track.step(along.row(k)));
+        live.par_iter_mut().enumerate().for_each(|(k, state)| state.step(along.row(k)));
     }
-    collect(tracks, costs, x.cols())
+    collect(states, costs, x.cols())
 }
 
 /// fᵀX for each live label.
-fn pulls(x: &Mat<f64>, live: &[&mut Track]) -> Mat<f64> {
+fn products(x: &Mat<f64>, live: &[&mut LabelState]) -> Mat<f64> {
     let forces: Vec<f64> = live.iter().flat_map(|t| t.force.iter().copied()).collect();
     let forces = Mat::from_vec(live.len(), x.rows(), forces);
-    let mut pulls = Mat::zeros(live.len(), x.cols());
-    gemm(Acc::Set, pulls.view_mut(), forces.view(), x.view());
-    pulls
+    let mut products = Mat::zeros(live.len(), x.cols());
+    gemm(Acc::Set, products.view_mut(), forces.view(), x.view());
+    products
 }
 
 /// Gram matrix and factor at w = 0, which most labels share.
-struct Base {
+struct SharedStart {
     curvature: Vec<f64>,
     sigma: f64,
     gram: Mat<f64>,
     factor: Mat<f64>,
 }
 
-impl Base {
-    fn new(x: &Mat<f64>, tracks: &[Track]) -> Option<Self> {
-        let first = tracks.first()?;
+impl SharedStart {
+    fn new(x: &Mat<f64>, states: &[LabelState]) -> Option<Self> {
+        let first = states.first()?;
         let mut gram = Mat::zeros(x.cols(), x.cols());
         add_rows(&mut gram, x, &changes(&[], &first.curvature));
         let factor = factorise(&gram, first.penalty.sigma)?;
-        Some(Base { curvature: first.curvature.clone(), sigma: first.penalty.sigma, gram, factor })
+        Some(SharedStart {
+            curvature: first.curvature.clone(),
+            sigma: first.penalty.sigma,
+            gram,
+            factor,
+        })
     }
 }
 
-impl Track {
+impl LabelState {
     fn new(x: &Mat<f64>, costs: &Costs, label: usize, loss: Loss) -> Self {
         let (n, d) = (x.rows(), x.cols());
         let penalty = Penalty::new(costs, label, loss);
         let margins = vec![0.0; n];
         let (mut force, mut curvature) = (vec![0.0; n], vec![0.0; n]);
         penalty.forces(&margins, &mut force, &mut curvature);
-        Track {
+        LabelState {
             label,
             penalty,
             w: vec![0.0; d],
@@ -129,14 +135,14 @@ impl Track {
     }
 
     /// Checks for the end and finds the next direction.
-    fn aim(
+    fn choose_direction(
         &mut self,
         x: &Mat<f64>,
         costs: &Costs,
         loss: Loss,
         stop: Stop,
         gradient: Vec<f64>,
-        base: Option<&Base>,
+        base: Option<&SharedStart>,
     ) {
         self.direction.fill(0.0);
         self.objective = costs.objective(self.label, &self.w, &self.margins, loss);
@@ -166,7 +172,7 @@ impl Track {
     }
 
     /// Turns the gradient in `direction` into the Newton direction.
-    fn newton(&mut self, x: &Mat<f64>, base: Option<&Base>) {
+    fn newton(&mut self, x: &Mat<f64>, base: Option<&SharedStart>) {
         let shared = base.filter(|b| {
             self.gram_curvature.is_empty()
                 && b.curvature == self.curvature
@@ -185,7 +191,7 @@ impl Track {
         self.direction.iter_mut().for_each(|v| *v = -*v);
     }
 
-    fn update_gram(&mut self, x: &Mat<f64>, base: Option<&Base>) {
+    fn update_gram(&mut self, x: &Mat<f64>, base: Option<&SharedStart>) {
         if self.gram_curvature.is_empty() {
             if let Some(base) = base {
                 self.gram = base.gram.clone();
@@ -259,14 +265,14 @@ fn factorise(gram: &Mat<f64>, sigma: f64) -> Option<Mat<f64>> {
     cholesky(&mut factor).then_some(factor)
 }
 
-fn collect(tracks: Vec<Track>, costs: &Costs, width: usize) -> Solution {
+fn collect(states: Vec<LabelState>, costs: &Costs, width: usize) -> Solution {
     let mut solution = Solution::zeros(costs.labels(), width);
-    for track in tracks {
-        let j = track.label;
-        solution.weights.row_mut(j).copy_from_slice(&track.w);
-        solution.gap[j] = track.gap;
-        solution.objective[j] = track.objective;
-        solution.passes[j] = track.steps;
+    for state in states {
+        let j = state.label;
+        solution.weights.row_mut(j).copy_from_slice(&state.w);
+        solution.gap[j] = state.gap;
+        solution.objective[j] = state.objective;
+        solution.passes[j] = state.steps;
     }
     solution
 }

@@ -111,20 +111,20 @@ impl Penalty {
     #[inline(always)]
     fn slope(&self, margins: &[f64], along: &[f64], step: f64) -> (f64, f64) {
         let n = margins.len();
-        let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+        let (mut first, mut second) = ([0.0; PARTIAL_SUMS], [0.0; PARTIAL_SUMS]);
         for from in (0..self.sign.len()).step_by(n) {
             for i in 0..n {
                 let t = from + i;
                 let delta = along[i];
                 let v = self.argument(t, step.mul_add(delta, margins[i]));
-                let lane = i % LANES;
-                first[lane] -= self.sign[t] * clamp(v, self.cap[t]) * delta;
+                let k = i % PARTIAL_SUMS;
+                first[k] -= self.sign[t] * clamp(v, self.cap[t]) * delta;
                 let inside = v > 0.0 && v < self.cap[t];
                 let curvature = if inside { self.relative[t] } else { 0.0 };
-                second[lane] = (curvature * delta).mul_add(delta, second[lane]);
+                second[k] = (curvature * delta).mul_add(delta, second[k]);
             }
         }
-        let sum = |lanes: [f64; LANES]| lanes.iter().sum::<f64>();
+        let sum = |sums: [f64; PARTIAL_SUMS]| sums.iter().sum::<f64>();
         (sum(first), self.sigma * sum(second))
     }
 }
@@ -133,7 +133,7 @@ impl Penalty {
 const LINE_SEARCH: f64 = 1e-3;
 const MAX_LINE_STEPS: usize = 30;
 /// Independent sums, so that the order of additions leaves room for vectors.
-const LANES: usize = 8;
+const PARTIAL_SUMS: usize = 8;
 
 #[inline(always)]
 fn clamp(v: f64, cap: f64) -> f64 {

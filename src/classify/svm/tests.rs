@@ -20,7 +20,7 @@ fn tight(loss: Loss, solver: Solver) -> LinearSvm {
 #[test]
 fn golden_triangles() {
     let (x, y) = triangles();
-    let rows = Rows::dense(&x, Some(1.0));
+    let rows = Design::dense(&x, Some(1.0));
     let cases = [
         (Loss::Hinge, [5.0 / 9.0, 5.0 / 9.0, -11.0 / 9.0], 31.0 / 18.0),
         (Loss::Squared, [26.0 / 61.0, 26.0 / 61.0, -62.0 / 61.0], 69.0 / 61.0),
@@ -78,9 +78,9 @@ fn both_solvers_find_the_same_optimum() {
                     ..tight(loss, solver)
                 };
                 let dual =
-                    svm(Solver::Dual).solve(&Rows::new(&x, Some(1.0)), &costs, &Streams::new(1));
+                    svm(Solver::Dual).solve(&Design::new(&x, Some(1.0)), &costs, &Streams::new(1));
                 let newton = svm(Solver::Newton).solve(
-                    &Rows::dense(&x, Some(1.0)),
+                    &Design::dense(&x, Some(1.0)),
                     &costs,
                     &Streams::new(1),
                 );
@@ -104,7 +104,7 @@ fn costs_are_copies() {
     let (x, y) = noisy(40, 5, false);
     let svm = tight(Loss::Squared, Solver::Newton);
     let solve = |x: &Mat<f64>, costs: &Costs| {
-        svm.solve(&Rows::dense(x, Some(1.0)), costs, &Streams::new(0))
+        svm.solve(&Design::dense(x, Some(1.0)), costs, &Streams::new(0))
     };
     let twice: Vec<usize> = (0..40).chain(0..10).collect();
     let copied =
@@ -141,7 +141,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let svm = LinearSvm { c: 0.1, solver, ..LinearSvm::default() };
             let costs = Costs::new(Targets::Labels(&y), svm.c);
-            pool.install(|| svm.solve(&Rows::dense(&x, Some(1.0)), &costs, &Streams::new(0)))
+            pool.install(|| svm.solve(&Design::dense(&x, Some(1.0)), &costs, &Streams::new(0)))
         };
         assert_eq!(run(1), run(4), "{solver:?}");
     }

@@ -12,7 +12,7 @@ use crate::cli::folder::Folder;
 use crate::cli::progress::Bar;
 use crate::data::{Dataset, Folds, Labels, Scaler, Splitter, noise};
 use crate::linalg::Mat;
-use crate::measure::{Case, Convention, CoverageForm, Summary};
+use crate::measure::{Comparison, Convention, CoverageForm, Summary};
 use crate::method::pomdp_fs::checkpoint::{pack, unpack};
 use crate::method::pomdp_fs::{Config, Fit};
 use crate::method::{Fitted, Training};
@@ -211,7 +211,7 @@ fn score(setting: &Setting, outcome: &Fitted, context: &Context) -> Result<Vec<S
     .map(|(name, targets)| {
         let model = svm.fit(&train, targets, &context.streams.child("svm"))?;
         let prediction = model.predict(&test)?;
-        let case = Case::new(&expected, &prediction.scores, &prediction.labels)?;
+        let case = Comparison::new(&expected, &prediction.scores, &prediction.labels)?;
         let summary = Summary::of(&case, Convention::default(), CoverageForm::OverLabels);
         Ok(Scores { name, summary })
     })

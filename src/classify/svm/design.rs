@@ -8,7 +8,7 @@ const SPARSE_BELOW: f64 = 0.2;
 
 /// n × d′ values, d′ = d + 1 with a bias and d without.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rows {
+pub enum Design {
     /// All values.
     Dense(Mat<f64>),
     /// Non-zero values only.
@@ -24,14 +24,14 @@ pub struct Sparse {
     cols: usize,
 }
 
-impl Rows {
+impl Design {
     /// Appends the bias and picks the storage: sparse when at most a fifth of `x` is non-zero.
     pub fn new(x: &Mat<f64>, bias: Option<f64>) -> Self {
         let filled = x.as_slice().iter().filter(|&&v| v != 0.0).count();
         if filled as f64 <= SPARSE_BELOW * x.as_slice().len() as f64 {
-            Rows::Sparse(Sparse::new(x, bias, filled))
+            Design::Sparse(Sparse::new(x, bias, filled))
         } else {
-            Rows::dense(x, bias)
+            Design::dense(x, bias)
         }
     }
 
@@ -45,22 +45,22 @@ impl Rows {
             row[..d].copy_from_slice(x.row(i));
             row[d..].fill(bias.unwrap_or_default());
         }
-        Rows::Dense(all)
+        Design::Dense(all)
     }
 
     /// Number of rows n.
     pub fn n(&self) -> usize {
         match self {
-            Rows::Dense(x) => x.rows(),
-            Rows::Sparse(s) => s.starts.len() - 1,
+            Design::Dense(x) => x.rows(),
+            Design::Sparse(s) => s.starts.len() - 1,
         }
     }
 
     /// Number of columns d′.
     pub fn width(&self) -> usize {
         match self {
-            Rows::Dense(x) => x.cols(),
-            Rows::Sparse(s) => s.cols,
+            Design::Dense(x) => x.cols(),
+            Design::Sparse(s) => s.cols,
         }
     }
 
@@ -68,10 +68,10 @@ impl Rows {
     pub fn margins(&self, weights: &Mat<f64>) -> Mat<f64> {
         let mut out = Mat::zeros(self.n(), weights.rows());
         match self {
-            Rows::Dense(x) => {
+            Design::Dense(x) => {
                 gemm_parallel(Acc::Set, out.view_mut(), x.view(), weights.view().t());
             }
-            Rows::Sparse(s) => {
+            Design::Sparse(s) => {
                 let by_column = weights.transposed();
                 vectorize(
                     #[inline(always)]
@@ -95,10 +95,10 @@ impl Rows {
     pub fn squared_norms(&self) -> Vec<f64> {
         let square = |v: f64| v * v;
         match self {
-            Rows::Dense(x) => {
+            Design::Dense(x) => {
                 (0..x.rows()).map(|i| x.row(i).iter().map(|&v| square(v)).sum()).collect()
             }
-            Rows::Sparse(s) => {
+            Design::Sparse(s) => {
                 (0..self.n()).map(|i| s.entries(i).map(|(_, v)| square(v)).sum()).collect()
             }
         }
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn sparse_and_dense_rows_are_the_same_rows() {
         let x = Mat::from_fn(7, 11, |i, j| f64::from(u8::from((3 * i + j) % 6 == 0)));
-        let sparse = Rows::new(&x, Some(2.0));
-        let dense = Rows::dense(&x, Some(2.0));
-        assert!(matches!(sparse, Rows::Sparse(_)));
+        let sparse = Design::new(&x, Some(2.0));
+        let dense = Design::dense(&x, Some(2.0));
+        assert!(matches!(sparse, Design::Sparse(_)));
         assert_eq!((sparse.n(), sparse.width()), (7, 12));
         assert_eq!((dense.n(), dense.width()), (7, 12));
         let w = Mat::from_fn(3, 12, |i, j| (i as f64 - 1.0) * j as f64);
         assert_eq!(sparse.margins(&w), dense.margins(&w));
         assert_eq!(sparse.squared_norms(), dense.squared_norms());
-        assert_eq!(Rows::dense(&x, None).width(), 11);
+        assert_eq!(Design::dense(&x, None).width(), 11);
     }
 }

@@ -1,26 +1,26 @@
-//! Eight labels side by side: the arithmetic of dual coordinate descent on one row of X.
+//! Eight labels at once, one per slot: the arithmetic of dual coordinate descent on one row of X.
 
 use std::ops::{Index, IndexMut};
 
 use super::Loss;
 
-/// Labels that share a pass over the rows.
-pub(super) const LANES: usize = 8;
+/// Labels that share a pass over the rows: as many as fill two vector registers.
+pub(super) const SLOTS: usize = 8;
 /// One value for each of them, in one line of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
-pub(super) struct Lanes([f64; LANES]);
+pub(super) struct PerSlot([f64; SLOTS]);
 
-impl Lanes {
-    pub(super) const ZERO: Lanes = Lanes([0.0; LANES]);
+impl PerSlot {
+    pub(super) const ZERO: PerSlot = PerSlot([0.0; SLOTS]);
 
     #[inline(always)]
     pub(super) fn from_fn(f: impl FnMut(usize) -> f64) -> Self {
-        Lanes(std::array::from_fn(f))
+        PerSlot(std::array::from_fn(f))
     }
 }
 
-impl Index<usize> for Lanes {
+impl Index<usize> for PerSlot {
     type Output = f64;
     #[inline(always)]
     fn index(&self, l: usize) -> &f64 {
@@ -28,31 +28,31 @@ impl Index<usize> for Lanes {
     }
 }
 
-impl IndexMut<usize> for Lanes {
+impl IndexMut<usize> for PerSlot {
     #[inline(always)]
     fn index_mut(&mut self, l: usize) -> &mut f64 {
         &mut self.0[l]
     }
 }
 
-/// One term of one instance, for each label. The default is a term that nobody looks at.
+/// One term of one instance, for each label. The default is a term that is in no problem.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Term {
-    pub(super) alpha: Lanes,
-    sign: Lanes,
+    pub(super) alpha: PerSlot,
+    sign: PerSlot,
     /// D: 1/(2·cost) for the squared hinge, 0 for the hinge.
-    pub(super) diagonal: Lanes,
+    pub(super) diagonal: PerSlot,
     /// U: the cost for the hinge, ∞ for the squared hinge.
-    upper: Lanes,
+    upper: PerSlot,
     /// 1 / (‖x‖² + D).
-    inverse: Lanes,
-    /// 1 where the label still looks at this term, 0 where it is shrunk.
-    pub(super) active: Lanes,
+    inverse: PerSlot,
+    /// 1 where the label still updates this term, 0 where it is shrunk.
+    pub(super) active: PerSlot,
 }
 
 impl Term {
-    /// Puts a label's term at α = 0 into lane l.
-    pub(super) fn seat(&mut self, l: usize, sign: f64, cost: f64, norm: f64, loss: Loss) {
+    /// Puts a label's term at α = 0 into slot l.
+    pub(super) fn start(&mut self, l: usize, sign: f64, cost: f64, norm: f64, loss: Loss) {
         let (diagonal, upper) = match loss {
             Loss::Hinge => (0.0, cost),
             // Without a cost the variable is fixed at 0.
@@ -70,25 +70,25 @@ impl Term {
 
     /// One coordinate step for each label; returns the signed changes s·Δα.
     #[inline(always)]
-    pub(super) fn update(&mut self, margin: &Lanes, bounds: &mut Bounds) -> Lanes {
-        let mut delta = Lanes::ZERO;
-        for l in 0..LANES {
+    pub(super) fn update(&mut self, margin: &PerSlot, range: &mut GradientRange) -> PerSlot {
+        let mut delta = PerSlot::ZERO;
+        for l in 0..SLOTS {
             let (a, u) = (self.alpha[l], self.upper[l]);
             let g = self.sign[l].mul_add(margin[l], self.diagonal[l].mul_add(a, -1.0));
             // A variable without room counts as one at its lower bound.
             let at_zero = a == 0.0;
             let at_upper = (a == u) & !at_zero;
-            let shrink = (at_zero & (g > bounds.shrink_above[l]))
-                | (at_upper & (g < bounds.shrink_below[l]));
+            let shrink =
+                (at_zero & (g > range.shrink_above[l])) | (at_upper & (g < range.shrink_below[l]));
             let active = if shrink { 0.0 } else { self.active[l] };
             self.active[l] = active;
-            let held = (at_zero & (g > 0.0)) | (at_upper & (g < 0.0)) | (u == 0.0);
-            let projected = if held { 0.0 } else { g };
+            let at_bound = (at_zero & (g > 0.0)) | (at_upper & (g < 0.0)) | (u == 0.0);
+            let projected = if at_bound { 0.0 } else { g };
             let on = active > 0.0;
-            bounds.largest[l] =
-                select(on & (projected > bounds.largest[l]), projected, bounds.largest[l]);
-            bounds.smallest[l] =
-                select(on & (projected < bounds.smallest[l]), projected, bounds.smallest[l]);
+            range.largest[l] =
+                select(on & (projected > range.largest[l]), projected, range.largest[l]);
+            range.smallest[l] =
+                select(on & (projected < range.smallest[l]), projected, range.smallest[l]);
             let free = (-g).mul_add(self.inverse[l], a);
             let free = select(free > 0.0, free, 0.0);
             let new = select(free < u, free, u);
@@ -101,8 +101,8 @@ impl Term {
 
     /// The nearest values in the box 0 ≤ α ≤ U.
     #[inline(always)]
-    pub(super) fn inside(&self, alpha: &Lanes) -> Lanes {
-        Lanes::from_fn(|l| {
+    pub(super) fn inside(&self, alpha: &PerSlot) -> PerSlot {
+        PerSlot::from_fn(|l| {
             let positive = select(alpha[l] > 0.0, alpha[l], 0.0);
             select(positive < self.upper[l], positive, self.upper[l])
         })
@@ -110,14 +110,14 @@ impl Term {
 
     /// s·α.
     #[inline(always)]
-    pub(super) fn signed(&self, alpha: &Lanes) -> Lanes {
-        Lanes::from_fn(|l| self.sign[l] * alpha[l])
+    pub(super) fn signed(&self, alpha: &PerSlot) -> PerSlot {
+        PerSlot::from_fn(|l| self.sign[l] * alpha[l])
     }
 
     /// The margins after a step: wᵀx + s·Δα·‖x‖².
     #[inline(always)]
-    pub(super) fn shift(&self, margin: &mut Lanes, delta: &Lanes) {
-        for l in 0..LANES {
+    pub(super) fn shift(&self, margin: &mut PerSlot, delta: &PerSlot) {
+        for l in 0..SLOTS {
             let norm = 1.0 / self.inverse[l] - self.diagonal[l];
             let moved = delta[l].mul_add(norm, margin[l]);
             margin[l] = select(delta[l] == 0.0, margin[l], moved);
@@ -132,26 +132,26 @@ fn select(first: bool, a: f64, b: f64) -> f64 {
 
 /// Projected gradients of the last pass (as limits for shrinking) and of the running one.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    pub(super) shrink_above: Lanes,
-    pub(super) shrink_below: Lanes,
-    pub(super) largest: Lanes,
-    pub(super) smallest: Lanes,
+pub(super) struct GradientRange {
+    pub(super) shrink_above: PerSlot,
+    pub(super) shrink_below: PerSlot,
+    pub(super) largest: PerSlot,
+    pub(super) smallest: PerSlot,
 }
 
-impl Bounds {
+impl GradientRange {
     /// Nothing is shrunk.
-    pub(super) fn open() -> Self {
-        Bounds {
-            shrink_above: Lanes([f64::INFINITY; LANES]),
-            shrink_below: Lanes([f64::NEG_INFINITY; LANES]),
-            largest: Lanes([f64::NEG_INFINITY; LANES]),
-            smallest: Lanes([f64::INFINITY; LANES]),
+    pub(super) fn unlimited() -> Self {
+        GradientRange {
+            shrink_above: PerSlot([f64::INFINITY; SLOTS]),
+            shrink_below: PerSlot([f64::NEG_INFINITY; SLOTS]),
+            largest: PerSlot([f64::NEG_INFINITY; SLOTS]),
+            smallest: PerSlot([f64::INFINITY; SLOTS]),
         }
     }
 
-    /// Ends a pass of lane l; with `reopen` nothing is shrunk in the next one.
-    pub(super) fn turn(&mut self, l: usize, reopen: bool) {
+    /// Ends a pass of slot l; with `reopen` nothing is shrunk in the next one.
+    pub(super) fn end_pass(&mut self, l: usize, reopen: bool) {
         let (high, low) = (self.largest[l], self.smallest[l]);
         self.shrink_above[l] = select(reopen || high <= 0.0, f64::INFINITY, high);
         self.shrink_below[l] = select(reopen || low >= 0.0, f64::NEG_INFINITY, low);
@@ -162,26 +162,30 @@ impl Bounds {
 
 /// wᵀx for all labels.
 #[inline(always)]
-pub(super) fn gather(w: &[Lanes], mut row: impl Iterator<Item = (usize, f64)>) -> Lanes {
+pub(super) fn margin(w: &[PerSlot], mut row: impl Iterator<Item = (usize, f64)>) -> PerSlot {
     // Two chains hide the latency of the additions.
-    let (mut even, mut odd) = (Lanes::ZERO, Lanes::ZERO);
+    let (mut even, mut odd) = (PerSlot::ZERO, PerSlot::ZERO);
     while let Some((c, v)) = row.next() {
-        for l in 0..LANES {
+        for l in 0..SLOTS {
             even[l] = v.mul_add(w[c][l], even[l]);
         }
         let Some((c, v)) = row.next() else { break };
-        for l in 0..LANES {
+        for l in 0..SLOTS {
             odd[l] = v.mul_add(w[c][l], odd[l]);
         }
     }
-    Lanes::from_fn(|l| even[l] + odd[l])
+    PerSlot::from_fn(|l| even[l] + odd[l])
 }
 
 /// w += x·step for all labels.
 #[inline(always)]
-pub(super) fn spread(w: &mut [Lanes], row: impl Iterator<Item = (usize, f64)>, step: &Lanes) {
+pub(super) fn add_scaled(
+    w: &mut [PerSlot],
+    row: impl Iterator<Item = (usize, f64)>,
+    step: &PerSlot,
+) {
     for (c, v) in row {
-        for l in 0..LANES {
+        for l in 0..SLOTS {
             w[c][l] = v.mul_add(step[l], w[c][l]);
         }
     }

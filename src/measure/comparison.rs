@@ -1,4 +1,4 @@
-//! `Case`: truth, scores and predictions of the same shape, checked once so that no metric has to.
+//! `Comparison`: truth, scores and predictions of the same shape, checked once so that no metric has to.
 
 use crate::data::Labels;
 use crate::linalg::Mat;
@@ -37,13 +37,13 @@ impl Scores {
 
 /// What a metric compares: y (truth), f (scores), ŷ (predictions).
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub struct Comparison<'a> {
     pub(super) truth: &'a Labels,
     pub(super) scores: &'a Mat<f64>,
     pub(super) predictions: &'a Labels,
 }
 
-impl<'a> Case<'a> {
+impl<'a> Comparison<'a> {
     /// Refuses shapes that differ, and a comparison of nothing.
     pub fn new(truth: &'a Labels, scores: &'a Scores, predictions: &'a Labels) -> Result<Self> {
         let shape = (truth.rows(), truth.cols());
@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
                 ));
             }
         }
-        Ok(Case { truth, scores: &scores.values, predictions })
+        Ok(Comparison { truth, scores: &scores.values, predictions })
     }
 
     /// Number of labels L.
@@ -96,13 +96,15 @@ mod tests {
         let scores = Scores::new(Mat::from_fn(3, 2, |i, j| if i == j { f64::NAN } else { 1.0 }));
         assert_eq!(scores.nan(), 2);
         assert_eq!(scores.values()[(0, 0)], f64::NEG_INFINITY);
-        assert!(Case::new(&truth, &scores, &truth).is_ok());
-        let text = |e: Result<Case<'_>>| e.unwrap_err().to_string();
+        assert!(Comparison::new(&truth, &scores, &truth).is_ok());
+        let text = |e: Result<Comparison<'_>>| e.unwrap_err().to_string();
         let narrow = Labels::none(3, 1);
-        assert!(text(Case::new(&narrow, &scores, &narrow)).contains("scores of shape 3 × 2"));
-        assert!(text(Case::new(&truth, &scores, &narrow)).contains("predictions of shape 3 × 1"));
+        assert!(text(Comparison::new(&narrow, &scores, &narrow)).contains("scores of shape 3 × 2"));
+        assert!(
+            text(Comparison::new(&truth, &scores, &narrow)).contains("predictions of shape 3 × 1")
+        );
         let nothing = Labels::none(0, 2);
         let none = Scores::new(Mat::zeros(0, 2));
-        assert!(text(Case::new(&nothing, &none, &nothing)).contains("0 instances"));
+        assert!(text(Comparison::new(&nothing, &none, &nothing)).contains("0 instances"));
     }
 }
