@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use pomdp_fs::classify::mlknn::MlKnn;
-use pomdp_fs::classify::svm::{Costs, LinearSvm, Loss, Rows};
+use pomdp_fs::classify::svm::{Costs, Design, LinearSvm, Loss};
 use pomdp_fs::classify::{Model, Targets};
 use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::Mat;
@@ -39,7 +39,7 @@ fn svm(c: &mut Criterion) {
             let svm = LinearSvm { loss, ..LinearSvm::default() };
             group.bench_function(format!("{name}-{n}x{d}-{loss:?}"), |bench| {
                 bench.iter(|| {
-                    let rows = Rows::new(black_box(&x), svm.bias);
+                    let rows = Design::new(black_box(&x), svm.bias);
                     let costs = Costs::new(Targets::Labels(&y), svm.c);
                     svm.solve(&rows, &costs, &Streams::new(0))
                 });

@@ -29,6 +29,33 @@ pub enum ErrorKind {
     Cancelled,
 }
 
+/// The value that the caller can change to get past an error. The library's hints describe it; an
+/// interface adds how its users say it (the command line: which flag).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Which columns are labels.
+    Labels,
+    /// Which columns are candidate labels.
+    Candidates,
+    /// Which file names the labels.
+    LabelFile,
+    /// Whether the first line names the columns.
+    Header,
+    /// Which columns are left out: this one.
+    Ignore(String),
+    /// What becomes of missing values.
+    Impute,
+    /// How much memory a data set may take.
+    MemoryLimit,
+    /// Which folder holds the data sets of the catalog.
+    DataFolder,
+    /// Get this data set of the catalog.
+    Fetch(String),
+    /// Which metric of a table of results.
+    Metric,
+}
+
 /// An error with its place and its remedy. Cheap to move: one pointer.
 pub struct Error(Box<Inner>);
 
@@ -40,6 +67,7 @@ struct Inner {
     column: Option<u64>,
     excerpt: Option<(String, usize)>,
     hint: Option<String>,
+    remedy: Option<Remedy>,
 }
 
 /// The library's result type.
@@ -55,6 +83,7 @@ impl Error {
             column: None,
             excerpt: None,
             hint: None,
+            remedy: None,
         }))
     }
 
@@ -144,6 +173,17 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
+    }
+
+    /// Says which value to change about it.
+    pub fn remedy(mut self, remedy: Remedy) -> Self {
+        self.0.remedy = Some(remedy);
+        self
+    }
+
+    /// What to do about it, if that is known.
+    pub fn what_to_do(&self) -> (Option<&str>, Option<&Remedy>) {
+        (self.0.hint.as_deref(), self.0.remedy.as_ref())
     }
 
     /// What went wrong, as a class.

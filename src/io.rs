@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::{Error, Result};
 
 /// Writes `bytes` to `path` so that a reader sees the old file or the new one, never a part.
@@ -37,6 +40,33 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io(path, "read", &e))
 }
 
+/// A JSON file.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    parse_json(&read(path)?).map_err(|e| e.in_file(path))
+}
+
+/// Writes `value` as one line of JSON.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = json_line(value).map_err(|e| e.in_file(path))?;
+    write_atomic(path, text.as_bytes())
+}
+
+/// A value from JSON; the error knows line and column.
+pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|e| {
+        // The parser repeats the position in its text.
+        let text = e.to_string();
+        let message = text.split(" at line ").next().unwrap_or(&text);
+        Error::input(message).at(e.line() as u64, e.column() as u64)
+    })
+}
+
+/// One line of JSON with its line end.
+pub fn json_line(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string(value);
+    Ok(text.map_err(|e| Error::input(format!("the value has no JSON form: {e}")))? + "\n")
+}
+
 fn temporary_name(path: &Path) -> Result<PathBuf> {
     let name = path
         .file_name()
@@ -61,6 +91,18 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         check_writable(&path).unwrap();
         assert_eq!(read(&path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn json_survives_and_errors_know_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("list.json");
+        write_json(&path, &[1, 2]).unwrap();
+        assert_eq!(read(&path).unwrap(), b"[1,2]\n");
+        assert_eq!(read_json::<Vec<u8>>(&path).unwrap(), [1, 2]);
+        let error = parse_json::<Vec<u8>>(b"[1,\n\"x\"]").unwrap_err();
+        assert_eq!(error.position(), (Some(2), Some(3)));
+        assert!(!error.message().contains("line"), "{error}");
     }
 
     #[test]

@@ -56,4 +56,4 @@ pub mod num;
 pub mod report;
 pub mod rng;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Remedy, Result};

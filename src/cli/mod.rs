@@ -9,6 +9,7 @@ mod context;
 mod data;
 mod evaluate;
 mod evaluate_report;
+mod flags;
 mod folder;
 mod generate;
 pub(crate) mod input;
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(e) => {
-            eprintln!("error: {e}");
+            eprintln!("error: {}", flags::with_flag(e));
             ExitCode::from(2)
         }
     }

@@ -36,6 +36,8 @@ pub struct Source {
     pub sha256: String,
     /// Format that was detected.
     pub format: String,
+    /// The file has no names for the features, so the reader numbered them.
+    pub numbered_features: bool,
     /// What was detected and decided on the way, one sentence each.
     pub notes: Vec<String>,
 }

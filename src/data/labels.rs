@@ -1,5 +1,8 @@
 //! `Labels`: an n × L matrix of yes and no.
 
+use crate::linalg::Mat;
+use crate::num::Real;
+
 /// Which labels each instance has: true labels Y, candidates C or pseudo labels Ŷ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
@@ -61,6 +64,12 @@ impl Labels {
         &self.cells
     }
 
+    /// The cells as numbers: 1 for yes, 0 for no.
+    pub fn to_mat<T: Real>(&self) -> Mat<T> {
+        let number = |&on: &bool| if on { T::ONE } else { T::ZERO };
+        Mat::from_vec(self.rows, self.cols, self.cells.iter().map(number).collect())
+    }
+
     /// The given instances, in that order.
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         let cells = rows.iter().flat_map(|&i| self.row(i)).copied().collect();
@@ -102,6 +111,9 @@ mod tests {
         assert_eq!(y.count_by_label(), [2, 1, 1]);
         assert_eq!(y.select_rows(&[3, 0]).row(0), y.row(3));
         assert_eq!(y.select_cols(&[2]).count(), 1);
+        let numbers: Mat<f32> = y.to_mat();
+        assert_eq!(numbers.row(2), [0.0, 1.0, 0.0]);
+        assert_eq!((numbers.rows(), numbers.cols()), (4, 3));
         let mut z = y.clone();
         z.set(1, 1, true);
         assert_eq!(y.hamming_distance(&z), 1.0 / 12.0);

@@ -46,6 +46,7 @@ fn model(setting: &Setting, outcome: &Fitted) -> Model {
         description: Description {
             budget: setting.budget,
             features: d.feature_names.clone(),
+            numbered_features: d.source.numbered_features,
             labels: d.label_names.clone(),
             nominal: d.nominal.clone(),
             ranking: outcome.ranking.iter().map(|r| r.feature).collect(),

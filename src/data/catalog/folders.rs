@@ -16,7 +16,7 @@ pub struct Folders {
 pub const VARIABLE: &str = "POMDP_FS_DATA";
 
 impl Folders {
-    /// `--data-dir` first, then `POMDP_FS_DATA`; bundled files in `data/` here or beside the program.
+    /// `data_dir` first, then the variable `POMDP_FS_DATA`; bundled files in `data/` here or beside the program.
     pub fn standard(data_dir: Option<&Path>) -> Self {
         let variable = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         let program = std::env::current_exe().ok();
@@ -66,7 +66,7 @@ impl Folders {
 impl fmt::Display for Folders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.user.is_empty() {
-            true => write!(f, "a folder named with --data-dir or {VARIABLE}"),
+            true => write!(f, "a data folder, such as the one that the variable {VARIABLE} names"),
             false => {
                 let names: Vec<String> =
                     self.user.iter().map(|p| p.display().to_string()).collect();

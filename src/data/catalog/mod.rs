@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::read::read_bytes;
 use super::{Dataset, ReadOptions, load};
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result, io};
 pub use cut::{Rule, first_labels};
 pub use fetch::fetch;
 pub use folders::Folders;
@@ -135,8 +135,8 @@ struct Manifest {
 
 /// All known sets.
 pub fn entries() -> Result<Vec<Entry>> {
-    let manifest: Manifest = serde_json::from_str(MANIFEST)
-        .map_err(|e| Error::input(format!("data/catalog.json: {e}")))?;
+    let manifest: Manifest =
+        io::parse_json(MANIFEST.as_bytes()).map_err(|e| e.in_file("data/catalog.json"))?;
     Ok(manifest.sets)
 }
 
@@ -249,11 +249,12 @@ impl Entry {
         let files: Vec<&str> = self.files.iter().map(|f| f.file.as_str()).collect();
         let error = Error::input(format!("the data set '{}' is not here", self.name));
         match self.files.is_empty() {
-            true => error.hint("only the part in the project's data/ folder can be used; run from there or give --data-dir"),
-            false => error.hint(format!(
-                "get it with: pomdp-fs data fetch {} --data-dir DIR; or put {} into one of: {}",
-                self.name, files.join(", "), folders
-            )),
+            true => error
+                .hint("only the part in the project's data/ folder can be used; name that folder")
+                .remedy(Remedy::DataFolder),
+            false => error
+                .hint(format!("fetch it, or put {} into {folders}", files.join(", ")))
+                .remedy(Remedy::Fetch(self.name.clone())),
         }
     }
 }
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(file.sha256.as_deref(), Some(set.source.sha256.as_str()));
         let birds = find("birds").unwrap();
         assert_eq!(birds.status(&nowhere), Status::Missing);
-        let error = birds.load(Cut::Paper, &nowhere).unwrap_err().to_string();
-        assert!(error.contains("data fetch birds"), "{error}");
+        let error = birds.load(Cut::Paper, &nowhere).unwrap_err();
+        assert_eq!(error.what_to_do().1, Some(&Remedy::Fetch("birds".to_owned())), "{error}");
     }
 }

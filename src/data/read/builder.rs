@@ -4,7 +4,7 @@ use super::layout::{Layout, Use};
 use super::options::{Impute, ReadOptions};
 use crate::data::Labels;
 use crate::linalg::Mat;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 
 /// Collects the rows of a file.
 pub(crate) struct MatrixBuilder {
@@ -137,13 +137,15 @@ impl MatrixBuilder {
 /// The refusal of a missing feature value.
 pub(crate) fn refuse_missing() -> Error {
     Error::found("a missing value", "a number")
-        .hint("fill in missing values with --impute mean or --impute zero")
+        .hint("fill in missing values with the mean of their column or with zero")
+        .remedy(Remedy::Impute)
 }
 
 /// The refusal of a matrix beyond the limit.
 pub(crate) fn too_big(needed: u64, limit: u64) -> Error {
     Error::input(format!("the matrix needs at least {needed} bytes, the limit is {limit}"))
-        .hint("raise the limit with --max-memory if the file is meant to be that big")
+        .hint("raise the limit if the file is meant to be that big")
+        .remedy(Remedy::MemoryLimit)
 }
 
 /// 1 is yes; 0 and −1 are no.

@@ -1,12 +1,12 @@
 //! Which column is what: features, true labels, candidate labels, nothing.
 //!
-//! Who decides, in this order: `--labels`, the label XML, MEKA's `-C` in the relation name, the
-//! prefixes `label:` and `candidate:` that this program writes. Nobody else: there is no guess.
+//! What decides, in this order: [`ReadOptions::labels`], the label XML, MEKA's `-C` in the relation name, the
+//! prefixes `label:` and `candidate:` that this program writes. Nothing else: there is no guess.
 
 use std::collections::HashMap;
 
 use super::options::{LabelSpec, ReadOptions, Role, no_such_column};
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 
 /// Prefix of a column with true labels in the files that this program writes.
 pub(crate) const LABEL: &str = "label:";
@@ -14,6 +14,10 @@ pub(crate) const LABEL: &str = "label:";
 pub(crate) const CANDIDATE: &str = "candidate:";
 /// Prefix of a feature whose own name would look like one of these.
 pub(crate) const FEATURE: &str = "feature:";
+
+/// What messages call [`ReadOptions::labels`] and [`ReadOptions::candidates`].
+const LABEL_CHOICE: &str = "the choice of label columns";
+const CANDIDATE_CHOICE: &str = "the choice of candidate columns";
 
 /// The column name of a feature: marked as one if it would be taken for something else.
 pub(crate) fn feature_column(name: &str) -> String {
@@ -80,9 +84,15 @@ impl Layout {
         }
         for name in &options.ignore {
             let c = names.iter().position(|n| n == name);
-            let c = c.ok_or_else(|| no_such_column(name, names, "--ignore", ""))?;
+            let c = c.ok_or_else(|| {
+                no_such_column(name, names, "the list of columns to leave out", None)
+                    .remedy(Remedy::Ignore(name.clone()))
+            })?;
             if uses[c].replace(Use::Ignored).is_some() {
-                return Err(Error::config(format!("--ignore names '{name}', which is a label")));
+                return Err(Error::config(format!(
+                    "'{name}' is a label and among the columns to leave out"
+                ))
+                .remedy(Remedy::Ignore(name.clone())));
             }
         }
         let mut feature_names = Vec::new();
@@ -96,7 +106,8 @@ impl Layout {
         let uses = uses.into_iter().enumerate().map(decide).collect();
         if feature_names.is_empty() {
             return Err(Error::input("every column is a label, no feature is left")
-                .hint("check which columns --labels names"));
+                .hint("check which columns are chosen as labels")
+                .remedy(Remedy::Labels));
         }
         Ok(Layout {
             uses,
@@ -111,14 +122,11 @@ impl Layout {
 
 fn main_block(names: &[&str], declared: &Declared, options: &ReadOptions) -> Result<Blocks> {
     if options.labels == Some(LabelSpec::None) {
-        return Ok(Blocks {
-            note: "labels: none, as --labels says".to_owned(),
-            ..Blocks::default()
-        });
+        return Ok(Blocks { note: "labels: none, as chosen".to_owned(), ..Blocks::default() });
     }
     if let Some(spec) = &options.labels {
-        let columns = spec.resolve(names, "--labels")?;
-        let note = format!("labels: {} columns named by --labels", columns.len());
+        let columns = spec.resolve(names, LABEL_CHOICE).map_err(|e| e.remedy(Remedy::Labels))?;
+        let note = format!("labels: {} columns, as chosen", columns.len());
         return Ok(plain_block(names, columns, note));
     }
     if let Some((labels, file)) = &declared.xml {
@@ -172,9 +180,10 @@ fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
             Some(first) => found.push(LabelColumns { first, truth, candidate, label }),
             None => {
                 let what = format!("the label file {file}");
-                let other =
-                    "is this the label file of another data set? give the right one with --xml";
-                return Err(no_such_column(label, names, &what, other));
+                let other = "is this the label file of another data set? give the right one";
+                return Err(
+                    no_such_column(label, names, &what, Some(other)).remedy(Remedy::LabelFile)
+                );
             }
         }
     }
@@ -213,10 +222,12 @@ fn prefixed_block(names: &[&str]) -> Result<Blocks> {
     let (truth, truth_names) = pick(LABEL);
     let (candidates, candidate_names) = pick(CANDIDATE);
     if truth.is_empty() && candidates.is_empty() {
-        return Err(Error::input("nothing says which columns are labels").hint(
-            "put the label XML beside the ARFF or name it with --xml, or give --labels: names a,b,c, \
-             prefix:tag_, a count 14 (the last 14), first:22, a range 104-117, or none",
-        ));
+        return Err(Error::input("nothing says which columns are labels")
+            .hint(
+                "put the label XML beside the ARFF, or choose the columns: names a,b,c, prefix:tag_, \
+                 a count 14 (the last 14), first:22, a range 104-117, or none",
+            )
+            .remedy(Remedy::Labels));
     }
     if !truth.is_empty() && !candidates.is_empty() && truth_names != candidate_names {
         return Err(Error::input(format!(
@@ -233,22 +244,25 @@ fn prefixed_block(names: &[&str]) -> Result<Blocks> {
 }
 
 fn second_block(blocks: &mut Blocks, spec: &LabelSpec, names: &[&str]) -> Result<()> {
-    let columns = spec.resolve(names, "--candidates")?;
+    let columns =
+        spec.resolve(names, CANDIDATE_CHOICE).map_err(|e| e.remedy(Remedy::Candidates))?;
     if columns.len() != blocks.label_names.len() {
         return Err(Error::config(format!(
-            "--candidates names {} columns, the truth has {}",
+            "{CANDIDATE_CHOICE} names {} columns, the truth has {}",
             columns.len(),
             blocks.label_names.len()
-        )));
+        ))
+        .remedy(Remedy::Candidates));
     }
     if let Some(&both) = columns.iter().find(|c| blocks.truth.contains(c)) {
         return Err(Error::config(format!(
-            "column '{}' is in --labels and in --candidates",
+            "column '{}' is chosen as a label and as a candidate",
             names[both]
-        )));
+        ))
+        .remedy(Remedy::Candidates));
     }
     blocks.note += &format!(
-        "; candidates: {} columns named by --candidates, paired with the labels in order ('{}' with '{}')",
+        "; candidates: {} columns, as chosen, paired with the labels in order ('{}' with '{}')",
         columns.len(),
         names[columns[0]],
         blocks.label_names[0]

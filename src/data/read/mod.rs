@@ -33,6 +33,8 @@ pub(crate) struct Parsed {
     pub(crate) feature_names: Vec<String>,
     pub(crate) label_names: Vec<String>,
     pub(crate) nominal: BTreeMap<usize, Vec<String>>,
+    /// The names of the features are the reader's own numbers.
+    pub(crate) numbered_features: bool,
     pub(crate) format: String,
     pub(crate) notes: Vec<String>,
 }
@@ -111,6 +113,7 @@ fn parse(
             origin: String::new(),
             sha256: hex(&raw.into_inner().hash.finalize()),
             format: parsed.format,
+            numbered_features: parsed.numbered_features,
             notes: parsed.notes,
         },
     })

@@ -107,7 +107,7 @@ pub enum Part {
 
 choice!(Part { All => "all", Train => "train", Test => "test" });
 
-/// Which columns are labels. On the command line: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
+/// Which columns are labels. As text: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
 /// `14` or `last:14`, `first:22`, `104-117` (columns from 1), `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSpec {
@@ -178,7 +178,7 @@ pub fn split_names(text: &str) -> Result<Vec<String>> {
 }
 
 impl LabelSpec {
-    /// The columns, ascending. `what` names the option in messages.
+    /// The columns, ascending. `what` names the choice in messages.
     pub(crate) fn resolve(&self, names: &[&str], what: &str) -> Result<Vec<usize>> {
         let total = names.len();
         let too_many = |asked: usize| {
@@ -198,7 +198,7 @@ impl LabelSpec {
                 let mut columns = Vec::with_capacity(wanted.len());
                 for name in wanted {
                     let found = names.iter().position(|n| n == name);
-                    columns.push(found.ok_or_else(|| no_such_column(name, names, what, ""))?);
+                    columns.push(found.ok_or_else(|| no_such_column(name, names, what, None))?);
                 }
                 columns.sort_unstable();
                 columns.dedup();
@@ -213,17 +213,22 @@ impl LabelSpec {
 }
 
 /// "No column is called …", with the nearest spelling as a hint if there is one.
-pub(crate) fn no_such_column(name: &str, names: &[&str], what: &str, otherwise: &str) -> Error {
+pub(crate) fn no_such_column(
+    name: &str,
+    names: &[&str],
+    what: &str,
+    otherwise: Option<&str>,
+) -> Error {
     let error = Error::config(format!("{what} names '{name}', but no column is called that"));
     let folded = |s: &str| -> String {
         let kept = s.chars().filter(|c| c.is_alphanumeric());
         kept.flat_map(char::to_lowercase).collect()
     };
     let wanted = folded(name);
-    match names.iter().find(|n| folded(n) == wanted) {
-        Some(near) => error.hint(format!("there is a column '{near}'")),
-        None if otherwise.is_empty() => error,
-        None => error.hint(otherwise),
+    match (names.iter().find(|n| folded(n) == wanted), otherwise) {
+        (Some(near), _) => error.hint(format!("there is a column '{near}'")),
+        (None, Some(otherwise)) => error.hint(otherwise),
+        (None, None) => error,
     }
 }
 
@@ -236,7 +241,7 @@ mod tests {
         let names = ["a", "b", "tag_x", "tag_y", "c,d"];
         let resolve = |spec: &str| {
             let spec: LabelSpec = spec.parse().unwrap();
-            spec.resolve(&names, "--labels").map_err(|e| e.to_string())
+            spec.resolve(&names, "the choice of label columns").map_err(|e| e.to_string())
         };
         assert_eq!(resolve("tag_y,a").unwrap(), [0, 3]);
         assert_eq!(resolve("\"c,d\"").unwrap(), [4]);

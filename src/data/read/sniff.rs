@@ -3,7 +3,7 @@
 use super::lines::trim;
 use super::number::{parse_index, parse_number};
 use super::options::Format;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 
 /// Formats that are recognised in order to explain what to do instead.
 const EXPLAINED: [(&[u8], &str, &str); 12] = [
@@ -62,7 +62,8 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
         None => Ok(Format::Arff),
         Some(line) if line[0] == b'@' => Ok(Format::Arff),
         Some(line) if line[0] == b'<' => Err(Error::found("an XML or HTML file", "the data file")
-            .hint("give the ARFF; the label XML is found beside it or named with --xml")),
+            .hint("give the ARFF; the label XML is found beside it, or can be named")
+            .remedy(Remedy::LabelFile)),
         Some(line) if line.starts_with(super::libsvm::TAG.as_bytes()) => Ok(Format::Libsvm),
         Some(_) => {
             let looks = |line: &[u8]| line[0] == b'#' || is_libsvm(line);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::some_blocks;
 use crate::data::Dataset;
 use crate::data::read::libsvm::{Names, TAG};
-use crate::{Error, Result};
+use crate::{Error, Result, io};
 
 /// The whole file.
 pub(super) fn text(dataset: &Dataset) -> Result<String> {
@@ -21,8 +21,7 @@ pub(super) fn text(dataset: &Dataset) -> Result<String> {
         labels: dataset.label_names.clone(),
         block: if truth { "truth" } else { "candidates" }.to_owned(),
     };
-    let names = serde_json::to_string(&names).map_err(|e| Error::input(e.to_string()))?;
-    let mut out = format!("{TAG}{names}\n");
+    let mut out = format!("{TAG}{}", io::json_line(&names)?);
     for i in 0..dataset.n() {
         let on: Vec<String> =
             (0..labels.cols()).filter(|&j| labels.get(i, j)).map(|j| j.to_string()).collect();

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use crate::linalg::Mat;
-use crate::{Error, Result, io};
+use crate::{Error, Remedy, Result, io};
 
 /// What the numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,8 @@ fn tidy(
     if entries.is_empty() || (wanted.is_none() && metrics.len() > 1) {
         let found = wanted.map_or("several metrics".to_owned(), |w| format!("no metric {w:?}"));
         return Err(Error::found(found, "one metric")
-            .hint(format!("choose with --metric: {}", metrics.join(", "))));
+            .hint(format!("choose one of {}", metrics.join(", ")))
+            .remedy(Remedy::Metric));
     }
     let metric = wanted.map_or_else(|| metrics.pop(), |w| Some(w.to_owned()));
     let kind = match columns[0] {
@@ -199,7 +200,7 @@ mod tests {
         assert!(text(b"set,a,b\nx,0.1\n", None).contains("line 2"));
         assert!(text(b"set,a\nx,1\n", None).contains("at least two methods"));
         let two = b"metric,dataset,method,mean\nRL,x,a,1\nHL,x,a,2\n";
-        assert!(text(two, None).contains("--metric: RL, HL"));
+        assert!(text(two, None).contains("choose one of RL, HL"));
         assert!(text(two, Some("CE")).contains("no metric \"CE\""));
         let twice = b"dataset,method,mean\nx,a,1\nx,a,2\n";
         assert!(text(twice, None).contains("two results for a"));

@@ -48,7 +48,7 @@ impl Description {
         let Some(first) = found.iter().position(Option::is_none) else {
             return Ok((found.into_iter().flatten().collect(), Matched::Name));
         };
-        let nameless = numbered(names) || numbered(wanted);
+        let nameless = data.source.numbered_features || self.numbered_features;
         if nameless && names.len() == wanted.len() {
             return Ok(((0..names.len()).collect(), Matched::Position));
         }
@@ -92,16 +92,6 @@ impl Description {
     }
 }
 
-/// Names that a reader made up because the file has none: `column1`, `feature0`, ascending.
-fn numbered(names: &[String]) -> bool {
-    let number = |name: &String| -> Option<u64> {
-        let digits = name.strip_prefix("column").or_else(|| name.strip_prefix("feature"))?;
-        digits.parse().ok()
-    };
-    let numbers: Option<Vec<u64>> = names.iter().map(number).collect();
-    numbers.is_some_and(|n| n.is_sorted())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -117,6 +107,7 @@ mod tests {
         Description {
             budget: 1,
             features: names(features),
+            numbered_features: false,
             labels: names(&["x", "y"]),
             nominal: BTreeMap::from([(0, names(&["no", "yes"]))]),
             ranking: (0..features.len()).collect(),
@@ -142,14 +133,20 @@ mod tests {
     #[test]
     fn by_position_only_without_names() {
         let m = model(&["a", "b"]);
-        let found = m.feature_columns(&data(&["column3", "column4"], &[])).unwrap();
+        let numbered = |features: &[&str]| {
+            let mut numbered = data(features, &[]);
+            numbered.source.numbered_features = true;
+            numbered
+        };
+        let found = m.feature_columns(&numbered(&["column3", "column4"])).unwrap();
         assert_eq!(found, (vec![0, 1], Matched::Position));
-        let numbered = model(&["feature0", "feature1"]);
-        let found = numbered.feature_columns(&data(&["p", "q"], &[])).unwrap();
+        let without_names =
+            Description { numbered_features: true, ..model(&["feature0", "feature1"]) };
+        let found = without_names.feature_columns(&data(&["p", "q"], &[])).unwrap();
         assert_eq!(found.1, Matched::Position);
-        let e = m.feature_columns(&data(&["column1", "column2", "column3"], &[])).unwrap_err();
+        let e = m.feature_columns(&numbered(&["column1", "column2", "column3"])).unwrap_err();
         assert!(e.to_string().contains("2 features are expected and 3 were found"), "{e}");
-        assert!(m.feature_columns(&data(&["column4", "column3"], &[])).is_err(), "real names");
+        assert!(m.feature_columns(&data(&["column3", "column4"], &[])).is_err(), "real names");
     }
 
     #[test]

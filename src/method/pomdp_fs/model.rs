@@ -49,6 +49,9 @@ pub struct Description {
     pub budget: usize,
     /// Names of the d features.
     pub features: Vec<String>,
+    /// The data had no names for the features, so the reader numbered them.
+    #[serde(default)]
+    pub numbered_features: bool,
     /// Names of the L labels.
     pub labels: Vec<String>,
     /// Declared values of the nominal features, as in [`crate::data::Dataset::nominal`].

@@ -11,6 +11,7 @@ fn model(preset: Preset) -> Model {
     let description = Description {
         budget: 2,
         features: names("f", 3),
+        numbered_features: false,
         labels: names("l", 2),
         nominal: BTreeMap::from([(1, vec!["a".to_owned(), "b".to_owned()])]),
         ranking: vec![2, 0, 1],

@@ -16,7 +16,7 @@ use super::builder::MatrixBuilder;
 use super::layout::{Declared, Layout, Use};
 use super::lines::{Lines, decode};
 use super::options::ReadOptions;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 use attribute::Kind;
 use cursor::Cursor;
 use header::Header;
@@ -79,6 +79,7 @@ fn finish(
         feature_names: layout.feature_names,
         label_names: layout.label_names,
         nominal,
+        numbered_features: false,
         format: kind.to_owned(),
         notes,
     })
@@ -100,7 +101,8 @@ fn check_kinds(header: &Header, layout: &Layout) -> Result<()> {
                 format_args!("the {kind} attribute '{}'", attribute.name),
                 "numeric or nominal ones",
             )
-            .hint(format!("leave it out with --ignore '{}'", attribute.name)),
+            .hint("leave it out")
+            .remedy(Remedy::Ignore(attribute.name.clone())),
         };
         return Err(error.at_line(header.lines[c]));
     }
@@ -208,6 +210,6 @@ mod tests {
         let text = format!("{HEAD}{}", "{}\n".repeat(100));
         let small = ReadOptions { max_bytes: 1000, ..options(1) };
         let error = parse(text.as_bytes(), &small).err().unwrap();
-        assert!(error.to_string().contains("--max-memory"), "{error}");
+        assert_eq!(error.what_to_do().1, Some(&Remedy::MemoryLimit), "{error}");
     }
 }

@@ -14,7 +14,7 @@ use super::layout::{Declared, Layout};
 use super::lines::{decode, read_error};
 use super::number::parse_number;
 use super::options::ReadOptions;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 use bounded::Bounded;
 use row::{Place, store};
 
@@ -51,6 +51,7 @@ pub(crate) fn read(mut reader: impl BufRead, options: &ReadOptions) -> Result<Pa
         feature_names: layout.feature_names,
         label_names: layout.label_names,
         nominal: Default::default(),
+        numbered_features: !options.header,
         format: format!("csv, separated by {}", delimiter_name(delimiter)),
         notes,
     })
@@ -98,7 +99,10 @@ fn names(record: &ByteRecord, options: &ReadOptions, place: &Place) -> Result<(V
     }
     if record.iter().all(|f| parse_number(f.trim_ascii()).is_some()) {
         let error = Error::found("only numbers in the first line", "the names of the columns");
-        return Err(place.error(record, 0, error).hint("add a line of names, or say --no-header"));
+        return Err(place
+            .error(record, 0, error)
+            .hint("add a line of names, or say that there is none")
+            .remedy(Remedy::Header));
     }
     let mut latin1 = false;
     let mut names = Vec::with_capacity(record.len());
@@ -160,11 +164,15 @@ mod tests {
     fn no_header_only_when_told() {
         let text = "1,2,1\n3,4,0\n";
         let error = read(text.as_bytes(), &options(1)).err().unwrap();
-        assert!(error.to_string().contains("--no-header"));
+        assert_eq!(error.what_to_do().1, Some(&Remedy::Header));
         let told = ReadOptions { header: false, ..options(1) };
         let p = read(text.as_bytes(), &told).unwrap();
         assert_eq!(p.matrices.x.rows(), 2);
         assert_eq!(p.label_names, ["column3"]);
+        assert!(p.numbered_features);
+        // The same names in the file itself are names.
+        let named = read("column1,column2,l\n1,2,1\n".as_bytes(), &options(1)).unwrap();
+        assert!(!named.numbered_features);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::number::parse_index;
 use super::options::{LabelSpec, ReadOptions, Role};
 use crate::data::Labels;
 use crate::linalg::Mat;
-use crate::{Error, Result};
+use crate::{Error, Result, io};
 use row::{Entries, Sizes, instance};
 
 /// Start of the comment with names.
@@ -77,8 +77,8 @@ pub(crate) fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Parsed
 
 fn read_line(line: &[u8], first: bool, entries: &mut Entries, known: &mut Known) -> Result<()> {
     if first && line.starts_with(TAG.as_bytes()) {
-        let names: Names = serde_json::from_slice(&line[TAG.len()..]).map_err(|e| {
-            let column = TAG.len() + e.column().max(1);
+        let names: Names = io::parse_json(&line[TAG.len()..]).map_err(|e| {
+            let column = TAG.len() + e.position().1.map_or(1, |c| c.max(1) as usize);
             Error::found("a damaged comment with the names", "JSON as this program writes it")
                 .at(1, column as u64)
                 .excerpt(line, column)
@@ -153,12 +153,14 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
         (_, true) => (None, Some(y)),
         (_, false) => (Some(y), None),
     };
+    let numbered_features = known.names.is_none();
     let numbered = || (0..d).map(|j| format!("feature{}", j + base as usize)).collect();
     Ok(Parsed {
         matrices: Matrices { x, truth, candidates },
         feature_names: known.names.map_or_else(numbered, |names| names.features),
         label_names: labels.into_iter().map(|(_, name)| name).collect(),
         nominal: Default::default(),
+        numbered_features,
         format: "libsvm".to_owned(),
         notes,
     })

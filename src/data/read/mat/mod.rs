@@ -241,7 +241,7 @@ fn assemble(blocks: Vec<LabelledRows>, mut notes: Vec<String>) -> Result<Parsed>
     let candidates = stack(&blocks, |b| b.candidates.as_ref());
     if candidates.is_none() && blocks.iter().any(|b| b.candidates.is_some()) {
         notes.push(
-            "candidate labels cover only one part and were left out; read that part alone with --part train"
+            "candidate labels cover only one part and were left out; read that part alone to keep them"
                 .to_owned(),
         );
     }
@@ -259,6 +259,7 @@ fn assemble(blocks: Vec<LabelledRows>, mut notes: Vec<String>) -> Result<Parsed>
         feature_names: (1..=d).map(|j| format!("feature{j}")).collect(),
         label_names: (1..=l).map(|j| format!("label{j}")).collect(),
         nominal: Default::default(),
+        numbered_features: true,
         format: "mat, version 5".to_owned(),
         notes,
     })
