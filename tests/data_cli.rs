@@ -1,6 +1,8 @@
 //! `pomdp-fs data …` as a user runs it. Tests that need sets which the project does not carry look in
 //! the folder `POMDP_FS_DATA` and say so when they are skipped.
 
+mod skip;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -28,12 +30,9 @@ fn refused(args: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-fn reference() -> Option<PathBuf> {
+fn reference(test: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("POMDP_FS_DATA").map(PathBuf::from).filter(|f| f.is_dir());
-    if folder.is_none() {
-        eprintln!("skipped: POMDP_FS_DATA names no folder");
-    }
-    folder
+    skip::unless(folder, test, "POMDP_FS_DATA names no folder")
 }
 
 fn text(path: &Path) -> &str {
@@ -86,7 +85,7 @@ fn yeast_needs_no_file() {
 
 #[test]
 fn other_sets_have_the_sizes_of_the_paper() {
-    let Some(folder) = reference() else { return };
+    let Some(folder) = reference("other_sets_have_the_sizes_of_the_paper") else { return };
     let sizes = [
         ("birds", (645, 260, 19)),
         ("chd_49", (555, 49, 6)),
@@ -121,7 +120,7 @@ fn other_sets_have_the_sizes_of_the_paper() {
 
 #[test]
 fn info_agrees_with_independent_statistics() {
-    let Some(folder) = reference() else { return };
+    let Some(folder) = reference("info_agrees_with_independent_statistics") else { return };
     let mut checked = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let entry = entry.unwrap().path();

@@ -1,6 +1,8 @@
 //! `data fetch` without a network: a stand-in for `curl` shows what happens in every case.
 #![cfg(unix)]
 
+mod skip;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -61,10 +63,9 @@ fn every_failure_has_its_message_and_leaves_nothing() {
 
 #[test]
 fn a_right_file_is_kept_and_not_fetched_twice() {
-    let Some(folder) = std::env::var_os("POMDP_FS_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: POMDP_FS_DATA names no folder");
-        return;
-    };
+    let folder = std::env::var_os("POMDP_FS_DATA").map(PathBuf::from).filter(|f| f.is_dir());
+    let test = "a_right_file_is_kept_and_not_fetched_twice";
+    let Some(folder) = skip::unless(folder, test, "POMDP_FS_DATA names no folder") else { return };
     let dir = tempfile::tempdir().unwrap();
     let copy = format!("cp {}/chd_49/$(basename \"$url\") \"$out\"", folder.display());
     let (code, error) = fetch(dir.path(), Some(&copy));

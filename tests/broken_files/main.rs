@@ -2,6 +2,8 @@
 //! memory that the file does not justify. The messages are in `snapshots/`.
 
 mod binary;
+#[path = "../skip/mod.rs"]
+mod skip;
 mod text;
 
 use std::fmt::Write;
