@@ -178,7 +178,7 @@ mod tests {
 
     fn golden() -> (Mat<f64>, Labels) {
         let x = vec![0.0, 1.0, 2.1, 3.3, 10.0, 11.0, 12.1, 13.3];
-        let y = [2, 2, 3, 1, 1, 1, 3, 0]; // two bits a row, first label first
+        let y = [2, 2, 3, 1, 1, 1, 3, 0]; // two bits per row, first label first
         (Mat::from_vec(8, 1, x), Labels::from_fn(8, 2, |i, j| y[i] >> (1 - j) & 1 == 1))
     }
 

@@ -151,7 +151,7 @@ pub trait Classifier: Send + Sync {
 pub trait Model: Send + Sync {
     /// Scores and labels of new instances.
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction>;
-    /// The price of an error that was chosen, if one was.
+    /// The cost C of an error that was chosen, if one was.
     fn chosen_c(&self) -> Option<f64> {
         None
     }

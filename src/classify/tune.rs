@@ -2,7 +2,7 @@
 //!
 //! Every C of the grid, from small to large, is judged on held-out training labels, never on the
 //! truth, by the expected value of three metrics under the labels' probabilities p (0 and 1 for hard
-//! labels): ranking loss + Hamming loss + (1 − Micro-F1). The machine's own loss is no judge: it is
+//! labels): ranking loss + Hamming loss + (1 − Micro-F1). The machine's own loss is not used: it is
 //! measured in units of the margin, which a small C shrinks, and prefers too large a C for rare
 //! labels. The search ends when two values in a row were worse than the best one.
 

@@ -113,7 +113,7 @@ fn global(truth: &Labels, rate: f64, rng: &mut Rng, out: &mut Labels) {
         }
         left -= count;
     }
-    // The draw may have been too timid: the rest goes to the first rows with room.
+    // The draws may have added too few: the rest goes to the first rows with irrelevant labels left.
     for i in 0..truth.rows() {
         for j in 0..truth.cols() {
             if left > 0 && !out.get(i, j) {

@@ -1,4 +1,4 @@
-//! `Mat`: a row-major matrix that owns its values; `View` and `ViewMut`: windows with strides.
+//! `Mat`: a row-major matrix that owns its values; `View` and `ViewMut`: parts of matrices with strides.
 
 use crate::num::{Real, all_finite};
 use crate::{Error, Result};
@@ -146,7 +146,7 @@ impl<T: Real> std::ops::IndexMut<(usize, usize)> for Mat<T> {
     }
 }
 
-/// A window on values: entry (i, j) lies at `i·row_stride + j·col_stride`.
+/// Borrowed values: entry (i, j) lies at `i·row_stride + j·col_stride`.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T> {
     pub(super) data: &'a [T],
@@ -163,7 +163,7 @@ impl<'a, T: Real> View<'a, T> {
         View { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
-    /// The transposed window.
+    /// The transposed view.
     pub fn t(self) -> Self {
         View {
             rows: self.cols,
@@ -224,7 +224,7 @@ impl<'a, T: Real> View<'a, T> {
     }
 }
 
-/// A writable window; columns are contiguous.
+/// A writable view; columns are contiguous.
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
     pub(super) data: &'a mut [T],
@@ -283,7 +283,7 @@ impl<'a, T: Real> ViewMut<'a, T> {
         self.cols
     }
 
-    /// The same window, borrowed again.
+    /// The same view, borrowed again.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { data: self.data, rows: self.rows, cols: self.cols, row_stride: self.row_stride }
     }

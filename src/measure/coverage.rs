@@ -107,23 +107,23 @@ fn depth(truth: &[bool], scores: &[f64], ties: Ties) -> usize {
     before + usize::from(ties != Ties::Worst)
 }
 
-const CHAINS: usize = 8;
+const MINIMA: usize = 8;
 
 /// The same under [`Ties::Worst`], where only the lowest relevant score matters.
 #[inline(always)]
 fn depth_of_all_ties(truth: &[bool], scores: &[f64]) -> usize {
-    // Several chains: one comparison would have to wait for the other.
-    let mut lowest = [f64::INFINITY; CHAINS];
+    // Several independent minima: each comparison waits only for the one before it in its own.
+    let mut lowest = [f64::INFINITY; MINIMA];
     let mut any = false;
-    let (whole, rest) = truth.as_chunks::<CHAINS>();
-    let (whole_scores, rest_scores) = scores.as_chunks::<CHAINS>();
+    let (whole, rest) = truth.as_chunks::<MINIMA>();
+    let (whole_scores, rest_scores) = scores.as_chunks::<MINIMA>();
     let mut look = |l: usize, y: bool, f: f64| {
         let seen = if y { f } else { f64::INFINITY };
         lowest[l] = if seen < lowest[l] { seen } else { lowest[l] };
         any |= y;
     };
     for (truth, scores) in whole.iter().zip(whole_scores) {
-        for l in 0..CHAINS {
+        for l in 0..MINIMA {
             look(l, truth[l], scores[l]);
         }
     }

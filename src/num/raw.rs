@@ -48,7 +48,7 @@ fn vectorize_avx2<R>(f: impl FnOnce() -> R) -> R {
 /// A strided matrix: the slice, rows, columns, row stride, column stride.
 pub type Strided<S> = (S, usize, usize, usize, usize);
 
-/// Matrix products; it also seals [`Real`], since nobody outside can name it.
+/// Matrix products; it also seals [`Real`], since code outside cannot name it.
 pub trait Gemm: Sized {
     /// C ← A·B, or C ← C + A·B when `add`.
     fn gemm(c: Strided<&mut [Self]>, a: Strided<&[Self]>, b: Strided<&[Self]>, add: bool);

@@ -35,7 +35,7 @@ pub fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     fixed_order(a, b, |s, x, y| x.mul_add(y, s))
 }
 
-/// Four dot products with the same `b`, for loops that would otherwise wait on one chain.
+/// Four dot products with the same `b`, for loops in which one sum would wait for its last addition.
 #[inline(always)]
 pub fn dot4<T: Real>(a: [&[T]; 4], b: &[T]) -> [T; 4] {
     [dot(a[0], b), dot(a[1], b), dot(a[2], b), dot(a[3], b)]

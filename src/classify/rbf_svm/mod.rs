@@ -21,7 +21,7 @@ use smo::{Machine, Variable};
 /// A kernel machine per label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RbfSvm {
-    /// Price of an error.
+    /// Cost of an error.
     pub c: f64,
     /// Width of the kernel; None for 1 / (d · variance of X), scikit-learn's "scale".
     pub gamma: Option<f64>,
@@ -64,7 +64,7 @@ impl Classifier for RbfSvm {
         let kernel = Kernel::new(x, gamma);
         let machines: Vec<Machine> =
             (0..costs.labels()).into_par_iter().map(|j| self.solve(&kernel, &costs, j)).collect();
-        // Only rows that some label leans on are kept.
+        // Only rows that are a support vector of some label are kept.
         let used = |i: &usize| machines.iter().any(|m| m.coefficients[*i] != 0.0);
         let support: Vec<usize> = (0..x.rows()).filter(used).collect();
         Ok(Box::new(RbfModel {

@@ -123,14 +123,14 @@ impl State<'_> {
         let room_j = if vj.sign > 0.0 { self.alpha[j] } else { vj.upper - self.alpha[j] };
         let t = free.min(room_i).min(room_j);
         // Exactly at the bound where the bound stopped it.
-        let land = |v: &Variable, a: f64, change: f64, stopped: bool| match (stopped, change > 0.0)
-        {
-            (true, true) => v.upper,
-            (true, false) => 0.0,
-            _ => a + change,
-        };
-        self.alpha[i] = land(&vi, self.alpha[i], vi.sign * t, t == room_i);
-        self.alpha[j] = land(&vj, self.alpha[j], -vj.sign * t, t == room_j);
+        let clamped =
+            |v: &Variable, a: f64, change: f64, stopped: bool| match (stopped, change > 0.0) {
+                (true, true) => v.upper,
+                (true, false) => 0.0,
+                _ => a + change,
+            };
+        self.alpha[i] = clamped(&vi, self.alpha[i], vi.sign * t, t == room_i);
+        self.alpha[j] = clamped(&vj, self.alpha[j], -vj.sign * t, t == room_j);
         for (g, v) in self.gradient.iter_mut().zip(self.variables) {
             *g += v.sign * t * (f64::from(ki[v.row]) - f64::from(kj[v.row]));
         }

@@ -32,7 +32,7 @@ impl Costs {
 
     /// Multiplies the costs of each instance.
     pub fn weigh_instances(mut self, weights: &[f64]) -> Self {
-        assert_eq!(weights.len(), self.positive.cols(), "one weight a row");
+        assert_eq!(weights.len(), self.positive.cols(), "one weight per row");
         for costs in [&mut self.positive, &mut self.negative] {
             for j in 0..costs.rows() {
                 for (c, w) in costs.row_mut(j).iter_mut().zip(weights) {
@@ -58,7 +58,7 @@ impl Costs {
         }
     }
 
-    /// The terms of label j: sign and cost of one term an instance when the labels are hard, of two
+    /// The terms of label j: sign and cost of one term per instance when the labels are hard, of two
     /// (all positives, then all negatives) otherwise. Term t belongs to instance t mod n.
     pub(crate) fn terms(&self, j: usize) -> (Vec<f64>, Vec<f64>) {
         let (p, q) = (self.positive.row(j), self.negative.row(j));

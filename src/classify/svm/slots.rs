@@ -75,7 +75,7 @@ impl Term {
         for l in 0..SLOTS {
             let (a, u) = (self.alpha[l], self.upper[l]);
             let g = self.sign[l].mul_add(margin[l], self.diagonal[l].mul_add(a, -1.0));
-            // A variable without room counts as one at its lower bound.
+            // A variable with U = 0 counts as one at its lower bound.
             let at_zero = a == 0.0;
             let at_upper = (a == u) & !at_zero;
             let shrink =
@@ -163,7 +163,7 @@ impl GradientRange {
 /// wᵀx for all labels.
 #[inline(always)]
 pub(super) fn margin(w: &[PerSlot], mut row: impl Iterator<Item = (usize, f64)>) -> PerSlot {
-    // Two chains hide the latency of the additions.
+    // Two independent sums hide the latency of the additions.
     let (mut even, mut odd) = (PerSlot::ZERO, PerSlot::ZERO);
     while let Some((c, v)) = row.next() {
         for l in 0..SLOTS {

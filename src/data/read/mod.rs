@@ -90,7 +90,7 @@ fn parse(
     let mut raw = BufReader::with_capacity(1 << 16, Hashing { inner: reader, hash: Sha256::new() });
     let packed = raw.fill_buf().map_err(lines::read_error)?.starts_with(&gzip::MAGIC);
     let parsed = if packed {
-        // Text is at most a few times as big as its matrix; more than that is a bomb.
+        // Text is at most a few times as big as its matrix; more than that is not data.
         let unpacked = gzip::Gunzip::new(&mut raw, options.max_bytes.saturating_mul(4));
         let mut unpacked = BufReader::with_capacity(1 << 16, unpacked);
         let mut parsed = dispatch(&mut unpacked, xml, options)?;

@@ -1,7 +1,7 @@
 //! The container of MATLAB 5 to 7 files: variables one after the other, perhaps compressed.
 //!
 //! Only what a data set can hold is read: full and sparse matrices of real numbers of any class.
-//! Everything else is skipped *by name*, so that nobody wonders where a variable went.
+//! Everything else is skipped, and its name and the reason are reported.
 
 use std::io::{BufRead, BufReader, Read};
 
