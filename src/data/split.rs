@@ -78,10 +78,9 @@ impl Folds {
 /// give each of them to the fold that still wants most of that label; ties go to the fold that wants
 /// most instances, further ties to chance. Instances without labels fill up the folds at the end.
 fn stratify(labels: &Labels, k: usize, rng: &mut Rng) -> Vec<usize> {
-    const OPEN: usize = usize::MAX;
     let n = labels.rows();
     let order = rng.permutation(n);
-    let mut fold = vec![OPEN; n];
+    let mut fold: Vec<Option<usize>> = vec![None; n];
     let mut wants = vec![n as f64 / k as f64; k];
     let mut left = labels.count_by_label();
     let mut wants_label: Vec<Vec<f64>> =
@@ -97,21 +96,22 @@ fn stratify(labels: &Labels, k: usize, rng: &mut Rng) -> Vec<usize> {
     let rarest = |left: &[usize]| (0..left.len()).filter(|&j| left[j] > 0).min_by_key(|&j| left[j]);
     while let Some(label) = rarest(&left) {
         for &i in order.iter().filter(|&&i| labels.get(i, label)) {
-            if fold[i] == OPEN {
+            if fold[i].is_none() {
                 let f = neediest(&wants_label[label], &wants, rng);
-                fold[i] = f;
+                fold[i] = Some(f);
                 give(i, f, &mut wants, &mut wants_label, &mut left);
             }
         }
     }
     for &i in &order {
-        if fold[i] == OPEN {
+        if fold[i].is_none() {
             let f = neediest(&wants, &wants, rng);
-            fold[i] = f;
+            fold[i] = Some(f);
             give(i, f, &mut wants, &mut wants_label, &mut left);
         }
     }
-    fold
+    // Every instance has a fold now.
+    fold.into_iter().flatten().collect()
 }
 
 /// The fold with the largest `first`, then the largest `second`, then any.
@@ -162,22 +162,22 @@ pub fn read(path: &Path, n: usize) -> Result<Folds> {
         ));
     }
     let k = file.test.len();
-    let mut fold = vec![usize::MAX; n];
+    let mut fold = vec![None; n];
     for (f, test) in file.test.iter().enumerate() {
         for &i in test {
-            if i >= n || fold[i] != usize::MAX {
+            if i >= n || fold[i].is_some() {
                 return fail(format!("fold {f}: instance {i} is out of range or in two folds"));
             }
-            fold[i] = f;
+            fold[i] = Some(f);
         }
     }
-    if let Some(i) = fold.iter().position(|&f| f == usize::MAX) {
+    if let Some(i) = fold.iter().position(Option::is_none) {
         return fail(format!("instance {i} is in no fold"));
     }
     if k < 2 || file.test.iter().any(Vec::is_empty) {
         return fail("found fewer than two folds or an empty one".to_owned());
     }
-    Ok(Folds { fold, k })
+    Ok(Folds { fold: fold.into_iter().flatten().collect(), k })
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl ConstantLabel {
 /// A linear SVM per label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearSvm {
-    /// Price of an error.
+    /// Cost of an error.
     pub c: f64,
     /// Hinge or squared hinge.
     pub loss: Loss,

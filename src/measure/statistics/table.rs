@@ -145,8 +145,8 @@ fn pivot(entries: &[Entry], kind: TableKind, metric: Option<String>) -> Result<T
     let mut values = Mat::from_fn(datasets.len(), methods.len(), |_, _| f64::NAN);
     let mut filled = vec![false; entries.len().max(datasets.len() * methods.len())];
     for e in entries {
-        let at = |names: &[String], name| names.iter().position(|n| n == name).unwrap_or(0);
-        let (i, j) = (at(&datasets, &e.dataset), at(&methods, &e.method));
+        let at = |names: &[String], name| names.iter().position(|n| n == name);
+        let (i, j) = at(&datasets, &e.dataset).zip(at(&methods, &e.method)).expect("listed above");
         if std::mem::replace(&mut filled[i * methods.len() + j], true) {
             return Err(Error::found(
                 format!("two results for {} on {:?}", e.method, e.dataset),
