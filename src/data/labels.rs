@@ -1,5 +1,8 @@
 //! `Labels`: an n × L matrix of yes and no.
 
+use crate::linalg::Mat;
+use crate::num::Real;
+
 /// Which labels each instance has: true labels Y, candidates C or pseudo labels Ŷ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
@@ -67,6 +70,19 @@ impl Labels {
         Labels::from_vec(rows.len(), self.cols, cells)
     }
 
+    /// Becomes the given instances of `other`, in the memory it has.
+    pub fn gather_rows(&mut self, other: &Labels, rows: &[usize]) {
+        self.cells.clear();
+        rows.iter().for_each(|&i| self.cells.extend_from_slice(other.row(i)));
+        (self.rows, self.cols) = (rows.len(), other.cols);
+    }
+
+    /// The cells as numbers: 1 for a label that is there, 0 for one that is not.
+    pub fn to_mat<T: Real>(&self) -> Mat<T> {
+        let number = |&on: &bool| if on { T::ONE } else { T::ZERO };
+        Mat::from_vec(self.rows, self.cols, self.cells.iter().map(number).collect())
+    }
+
     /// The given labels, in that order.
     pub fn select_cols(&self, cols: &[usize]) -> Self {
         Labels::from_fn(self.rows, cols.len(), |i, j| self.get(i, cols[j]))
@@ -102,6 +118,10 @@ mod tests {
         assert_eq!(y.count_by_label(), [2, 1, 1]);
         assert_eq!(y.select_rows(&[3, 0]).row(0), y.row(3));
         assert_eq!(y.select_cols(&[2]).count(), 1);
+        let mut gathered = Labels::none(9, 1);
+        gathered.gather_rows(&y, &[3, 0]);
+        assert_eq!(gathered, y.select_rows(&[3, 0]));
+        assert_eq!(y.to_mat::<f32>().row(1), [0.0, 0.0, 1.0]);
         let mut z = y.clone();
         z.set(1, 1, true);
         assert_eq!(y.hamming_distance(&z), 1.0 / 12.0);
