@@ -8,9 +8,10 @@ use std::hint::black_box;
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use pomdp_fs::graph::Graph;
 use pomdp_fs::linalg::{Acc, Mat, gemm};
-use pomdp_fs::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Stage1, Stage2Weights, Trajectories,
-};
+use pomdp_fs::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss};
+use pomdp_fs::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
+use pomdp_fs::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
+use pomdp_fs::method::pomdp_fs::{Network, NetworkConfig};
 use pomdp_fs::nn::{Adam, AdamConfig, EncoderConfig};
 use pomdp_fs::rng::Streams;
 
@@ -67,7 +68,8 @@ fn train_step(c: &mut Criterion) {
         let (network, mut p) = network(103, groups);
         let range = network.disc_range();
         let (x, z) = (random(rows, 103, "x"), targets(rows));
-        let mut stage = Stage1::new(network);
+        let mut saved = network.stage1_saved();
+        let mut dlogits = Mat::zeros(rows, LABELS);
         let mut adam = Adam::new(range.len(), AdamConfig::new(1e-3));
         let mut dp = vec![0.0; p.len()];
         let weights = DiscWeights { bce: 1.0 / (rows * LABELS) as f32, graph: 0.0 };
@@ -75,9 +77,10 @@ fn train_step(c: &mut Criterion) {
         group.bench_function(format!("{rows}-rows-{}-tokens", groups + 1), |bench| {
             bench.iter(|| {
                 dp.fill(0.0);
-                stage.forward(x.view(), z.view(), &p, None);
-                black_box(stage.disc_loss(&z, &graph, weights));
-                stage.disc_backward(&mut dp, (x.view(), z.view()), &p);
+                let batch = (x.view(), z.view());
+                network.forward(&mut saved, batch, &p, None);
+                black_box(disc_loss(&mut dlogits, &saved.logits, &z, &graph, weights));
+                network.disc_backward(&mut dp, &dlogits, batch, &p, &mut saved);
                 adam.step(&mut p[range.clone()], &dp[range.clone()]);
             });
         });
@@ -96,22 +99,31 @@ fn rollout(c: &mut Criterion) {
     let mut supervised = vec![0.0; steps];
     supervised.push(1.0 / (rows * LABELS) as f32);
     let weights = Stage2Weights { supervised, policy: 1.0 / rows as f32, temperature: 1.0 };
-    let mut key = 0;
+    let (mut sampled, mut key) = (Sampled::default(), 0);
+    let mut advantages = Advantages {
+        reward: Mat::zeros(rows, steps),
+        baseline: vec![-0.7; steps],
+        scale: vec![1.0; steps],
+    };
     let mut group = c.benchmark_group("rollout");
     group.sample_size(20).sampling_mode(SamplingMode::Flat);
     group.bench_function("64-rows-50-steps", |bench| {
         bench.iter(|| {
             key += 1;
-            let sampled = rollouts.sample(&x, &y, &p, steps, 1.0, key);
-            let reward = Mat::from_fn(rows, steps, |i, _| -sampled.losses[(i, steps)]);
-            let trajectories = Trajectories {
-                actions: sampled.actions,
-                reward,
-                baseline: vec![-0.7; steps],
-                scale: vec![1.0; steps],
+            let how = Sampling { steps, temperature: 1.0, key };
+            rollouts.sample(&mut sampled, (&x, &y), &p, how);
+            for i in 0..rows {
+                advantages.reward.row_mut(i).fill(-sampled.losses[(i, steps)]);
+            }
+            let replay = Replay {
+                x: &x,
+                y: &y,
+                actions: &sampled.actions,
+                advantages: &advantages,
+                weights: &weights,
             };
             dp.fill(0.0);
-            black_box(rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights));
+            black_box(rollouts.loss(Some(&mut dp), &replay, 0..rows, &p));
             adam.step(&mut p, &dp);
         });
     });

@@ -78,7 +78,7 @@ fn measure(trial: &Trial, config: &Config, streams: &Streams) -> Result<[f64; CO
     let training = Training { x: &trial.features, candidates: &trial.candidates };
     let mut context = Context { streams: streams.child("fit"), budget, observer: &mut Silent };
     let fitted = PomdpFs::new(config.clone()).fit(&training, &mut context)?;
-    let rho = fitted.trained.as_ref().expect("the method is POMDP-FS").rho;
+    let rho = fitted.trained.as_ref().and_then(|t| t.rho).unwrap_or(f64::NAN);
     let pseudo = fitted.pseudo.as_ref().expect("the method makes them");
     let confidence = fitted.confidence.as_ref().expect("the method makes them");
     let selected: Vec<usize> = fitted.ranking[..budget].iter().map(|r| r.feature).collect();

@@ -27,14 +27,14 @@
 //! # Gradients that can be checked
 //!
 //! ```
-//! use pomdp_fs::{audit, nn::Fault};
+//! use pomdp_fs::audit::{self, Control};
 //!
 //! let cases = audit::cases::all();
 //! let linear = cases.iter().find(|c| c.name == "linear/3x5x2").unwrap();
-//! let report = audit::check(linear, Fault::None);
+//! let report = audit::check(linear, None);
 //! assert!(report.pass && report.max_rel_err < 1e-7);
 //! // A check that has never caught anything proves nothing:
-//! assert!(!audit::check(linear, Fault::LinearWrongTranspose).pass);
+//! assert!(!audit::check(linear, Some(Control::LinearWrongTranspose)).pass);
 //! ```
 
 pub mod audit;
@@ -55,5 +55,6 @@ pub mod num;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod rng;
+mod tensors;
 
 pub use error::{Error, ErrorKind, Remedy, Result};

@@ -9,22 +9,24 @@
 //! backward   F + c tokens (dW only, nobody needs dX), and 10 a layer: dW and dinp of each
 //! ```
 //!
-//! Stage 1 has this once a shard and 5 for the heads on the whole batch: both forward, dW and dφ of
-//! h_disc, dW of θ (φ is detached). Stage 2 has it T + 1 times a shard without the token products
-//! (tokens are updated one feature at a time), and 3 for each head in each state that uses it.
+//! Stage 1 has this once per shard and 5 for the heads on the whole batch: both forward, dW and dφ of
+//! h_disc, dW of θ (φ is detached). Stage 2 samples (a third of the products in each state: no
+//! gradients) and then has a forward and a backward pass in each of its T + 1 states, per shard,
+//! without the token products (tokens are updated one feature at a time).
+//!
+//! The steps are those of the real trainers: gathering the batch, the neighbour graph, sampling,
+//! rewards, losses, gradients, clipping, Adam.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use pomdp_fs::data::Labels;
-use pomdp_fs::graph::Graph;
 use pomdp_fs::linalg::{Acc, Mat, gemm};
-use pomdp_fs::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Stage1, Stage2Weights, Trajectories,
-};
-use pomdp_fs::nn::adam::clip;
-use pomdp_fs::nn::lanes::shard_rows;
-use pomdp_fs::nn::{Adam, AdamConfig, Dropout, EncoderConfig};
+use pomdp_fs::method::Training;
+use pomdp_fs::method::pomdp_fs::stage1::train::{Epoch1, StepRandom, Trainer1};
+use pomdp_fs::method::pomdp_fs::stage2::train::{Epoch2, Trainer2};
+use pomdp_fs::method::pomdp_fs::{Config, Network, Preset};
+use pomdp_fs::nn::gradient_sums::shard_rows;
 use pomdp_fs::rng::Streams;
 
 thread_local! {
@@ -73,20 +75,26 @@ fn on_one_thread(f: impl FnOnce() + Send) {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(f);
 }
 
+const ROWS: usize = 90;
 const FEATURES: usize = 19;
 const LABELS: usize = 6;
 const GROUPS: usize = 3;
 
-fn network(candidate_token: bool) -> Network {
-    let encoder = EncoderConfig {
-        width: 16,
-        heads: 2,
-        ffn: 24,
-        groups: GROUPS,
-        candidate_token,
-        ..EncoderConfig::paper(FEATURES, LABELS)
-    };
-    Network::new(NetworkConfig { encoder, policy_sees_candidates: true }).unwrap()
+fn config(preset: Preset) -> Config {
+    let small =
+        Config { width: 16, heads: 2, ffn_factor: 2, groups: GROUPS, ..Config::new(preset) };
+    Config { dropout: 0.3, batch: 77, ..small }
+}
+
+fn network(config: &Config) -> Network {
+    Network::new(config.network(FEATURES, LABELS)).unwrap()
+}
+
+fn data() -> (Mat<f32>, Labels) {
+    let mut rng = Streams::new(1).stream("data");
+    let x = Mat::from_fn(ROWS, FEATURES, |_, _| rng.normal() as f32);
+    let candidates = Labels::from_fn(ROWS, LABELS, |_, _| rng.bernoulli(0.5));
+    (x, candidates)
 }
 
 /// Shards of a batch.
@@ -105,123 +113,87 @@ fn the_counter_counts_and_a_product_allocates_once() {
     }
 }
 
-/// Everything a step of Stage 1 touches.
-struct Step {
-    stage: Stage1<f32>,
-    p: Vec<f32>,
-    dp: Vec<f32>,
-    adam: Adam<f32>,
-    key: u64,
-}
-
-/// A batch of Stage 1. Making it allocates (the graph above all); it is no part of the step.
-struct Data {
-    x: Mat<f32>,
-    c: Mat<f32>,
-    candidates: Labels,
-    advantage: Mat<f32>,
-    graph: Graph<f32>,
-}
-
-fn data(rows: usize) -> Data {
-    let mut rng = Streams::new(1).stream("data");
-    let x = Mat::from_fn(rows, FEATURES, |_, _| rng.normal() as f32);
-    let candidates = Labels::from_fn(rows, LABELS, |_, _| rng.bernoulli(0.5));
-    let number = |i, j| f32::from(u8::from(candidates.get(i, j)));
-    Data {
-        graph: Graph::new(&x, 5).unwrap(),
-        c: Mat::from_fn(rows, LABELS, number),
-        advantage: Mat::from_fn(rows, LABELS, |_, _| rng.normal() as f32),
-        x,
-        candidates,
-    }
-}
-
-impl Step {
-    fn new(network: Network) -> Self {
-        let p: Vec<f32> = network.init(&Streams::new(0));
-        let adam = Adam::new(p.len(), AdamConfig::new(1e-3));
-        Step { stage: Stage1::new(network), dp: vec![0.0; p.len()], p, adam, key: 0 }
-    }
-
-    fn run(&mut self, data: &Data, rate: Option<f64>) {
-        self.key += 1;
-        self.dp.fill(0.0);
-        let batch = (data.x.view(), data.c.view());
-        let dropout = rate.map(|rate| Dropout { rate, key: self.key });
-        self.stage.forward(batch.0, batch.1, &self.p, dropout);
-        let weights = DiscWeights { bce: 0.01, graph: 0.001 };
-        self.stage.disc_loss(&data.c, &data.graph, weights);
-        self.stage.disc_backward(&mut self.dp, batch, &self.p);
-        self.stage.policy_loss(&data.c, &data.candidates, &data.advantage);
-        self.stage.policy_backward(&mut self.dp, batch, &self.p);
-        clip(&mut self.dp, 1.0);
-        self.adam.step(&mut self.p, &self.dp);
-    }
-}
-
 #[test]
 fn a_step_of_stage_1_allocates_only_packing_buffers() {
-    let (small, large) = (data(5), data(77));
-    for candidate_token in [false, true] {
-        let network = network(candidate_token);
-        let layers = network.config().encoder.layers;
+    let (x, candidates) = data();
+    let training = Training { x: &x, candidates: &candidates };
+    for preset in [Preset::Observation, Preset::Paper] {
+        let config = config(preset);
+        let network = network(&config);
+        let encoder = network.config().encoder;
         let products = |rows: usize| {
-            let tokens = GROUPS + usize::from(candidate_token);
-            shards(&network, rows) * (2 * tokens + 15 * layers) + 5
+            let tokens = GROUPS + usize::from(encoder.candidate_token);
+            shards(&network, rows) * (2 * tokens + 15 * encoder.layers) + 5
         };
         assert!(shards(&network, 77) > 1, "several shards");
-        let mut step = Step::new(network.clone());
+        let streams = Streams::new(0);
+        let all: Vec<usize> = (0..ROWS).collect();
+        let mut trainer =
+            Trainer1::new(&config, network.clone(), training, all.clone(), streams.clone());
+        let (mut state, mut record) = (trainer.start(), Epoch1::default());
         on_one_thread(|| {
-            step.run(&large, Some(0.3));
-            // Same size, a smaller batch, dropout off and on again: nothing new is needed.
-            for (data, rate) in [
-                (&large, Some(0.3)),
-                (&small, Some(0.3)),
-                (&large, None),
-                (&small, None),
-                (&large, Some(0.1)),
-            ] {
-                let got = count(|| step.run(data, rate));
-                assert_eq!(got, products(data.x.rows()), "{} rows, {rate:?}", data.x.rows());
+            // The first batch sizes the memory; after it a batch of the same size or a smaller one,
+            // of whatever rows, needs nothing new. Edges differ from batch to batch, so a few come
+            // first.
+            for (k, range) in
+                [0..77, 13..90, 5..82, 0..77, 13..90, 40..45, 1..2, 5..82].into_iter().enumerate()
+            {
+                let random = StepRandom {
+                    dropout: k as u64,
+                    actions: streams.stream(&format!("actions/{k}")),
+                };
+                let rows = &all[range];
+                let step = || trainer.step(&mut state, rows, random, &mut record).unwrap();
+                let got = count(step);
+                if k >= 3 {
+                    assert_eq!(got, products(rows.len()), "{preset:?}, step {k}");
+                }
             }
         });
-        assert!(step.p.iter().all(|v| v.is_finite()));
+        assert!(state.p.iter().all(|v| v.is_finite()) && record.bce > 0.0);
     }
 }
 
 #[test]
 fn a_step_of_stage_2_allocates_only_packing_buffers() {
-    const ROWS: usize = 50;
     const STEPS: usize = 4;
-    let network = network(false);
-    let p: Vec<f32> = network.init(&Streams::new(0));
-    let mut dp = vec![0.0; p.len()];
-    let Data { x, c: y, .. } = data(ROWS);
-    let mut rollouts = Rollouts::new(network.clone());
-    let actions = rollouts.sample(&x, &y, &p, STEPS, 1.0, 7).actions;
-    let trajectories = Trajectories {
-        actions,
-        reward: Mat::from_fn(ROWS, STEPS, |i, t| (i + t) as f32 / 50.0),
-        baseline: vec![0.5; STEPS],
-        scale: vec![1.0; STEPS],
-    };
-    let layers = network.config().encoder.layers;
-    for supervised in [vec![0.1; STEPS + 1], vec![0.0, 0.0, 0.0, 0.0, 1.0]] {
-        let supervised_states = supervised.iter().filter(|&&w| w != 0.0).count();
-        let weights = Stage2Weights { supervised, policy: 0.1, temperature: 1.0 };
-        // A state is a forward and a backward pass; without gradients a third of the products.
-        let products = (STEPS + 1) * 15 * layers + 3 * supervised_states + 3 * STEPS;
+    let (x, candidates) = data();
+    for preset in [Preset::Observation, Preset::Paper] {
+        let config = Config { rollout: Some(STEPS), ..config(preset) };
+        let network = network(&config);
+        let layers = network.config().encoder.layers;
+        let candidate_token = usize::from(network.config().encoder.candidate_token);
+        // The paper's loss counts in the last state alone.
+        let supervised_states = if preset == Preset::Paper { 1 } else { STEPS + 1 };
+        let products = |rows: usize| {
+            // Sampling: h_disc in every state, ψ in all but the last.
+            let sampling = (STEPS + 1) * (5 * layers + 1) + STEPS + candidate_token;
+            let replay = (STEPS + 1) * (15 * layers + candidate_token)
+                + candidate_token
+                + 3 * supervised_states
+                + 3 * STEPS;
+            shards(&network, rows) * (sampling + replay)
+        };
+        let mut trainer = Trainer2::new(
+            &config,
+            network.clone(),
+            &x,
+            candidates.to_mat(),
+            FEATURES,
+            Streams::new(0),
+        );
+        let mut state = trainer.start(network.init(&Streams::new(0)));
+        let (mut record, all) = (Epoch2::default(), (0..ROWS).collect::<Vec<usize>>());
         on_one_thread(|| {
-            rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
-            let step = || {
-                rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
-            };
-            assert_eq!(count(step), shards(&network, ROWS) * products);
-            let value = || {
-                rollouts.loss(None, &x, &y, &p, &trajectories, &weights);
-            };
-            assert_eq!(count(value), shards(&network, ROWS) * products / 3);
+            for (k, range) in [0..77, 0..77, 13..90, 40..45, 1..2].into_iter().enumerate() {
+                let rows = &all[range];
+                let step = || trainer.step(&mut state, rows, k as u64, &mut record).unwrap();
+                let got = count(step);
+                if k >= 1 {
+                    assert_eq!(got, products(rows.len()), "{preset:?}, step {k}");
+                }
+            }
         });
+        assert!(state.p.iter().all(|v| v.is_finite()) && record.loss_end > 0.0);
     }
 }

@@ -65,13 +65,13 @@ fn gradients_for_people() {
 }
 
 #[test]
-fn an_injected_fault_fails() {
+fn an_injected_control_fails() {
     let arguments = ["gradients", "--case", "linear", "--inject", "LinearBiasDropped"];
     let output = audit(&arguments);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("FAILED") && text.contains("\nFAIL: "), "{text}");
-    assert!(text.contains("injected fault: LinearBiasDropped"), "{text}");
+    assert!(text.contains("injected: LinearBiasDropped"), "{text}");
     let output = audit(&[&arguments[..], &["--json", "-"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let report = json(&output);
@@ -82,12 +82,14 @@ fn an_injected_fault_fails() {
 }
 
 #[test]
-fn an_unknown_fault_is_refused_with_the_list() {
-    let output = audit(&["gradients", "--inject", "NoSuchFault"]);
+fn an_unknown_control_is_refused_with_the_list() {
+    let output = audit(&["gradients", "--inject", "NoSuchControl"]);
     assert_eq!(output.status.code(), Some(2));
     let text = stderr(&output);
-    assert!(text.contains("found fault 'NoSuchFault', expected one of:"), "{text}");
-    for name in ["LinearBiasDropped", "SoftmaxRankOneMissing", "AdamDecayCoupled"] {
+    assert!(text.contains("found control 'NoSuchControl', expected one of:"), "{text}");
+    for name in
+        ["LinearBiasDropped", "SoftmaxRankOneMissing", "AdamDecayCoupled", "PolicyNotDetached"]
+    {
         assert!(text.contains(name), "{name} in {text}");
     }
     assert!(output.stdout.is_empty());

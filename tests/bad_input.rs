@@ -4,10 +4,10 @@
 use pomdp_fs::data::Labels;
 use pomdp_fs::graph::Graph;
 use pomdp_fs::linalg::Mat;
-use pomdp_fs::method::pomdp_fs::{
-    Config, DiscLoss, DiscWeights, Fit, Network, NetworkConfig, PomdpFs, Preset, Rollouts, Sampled,
-    Stage1, Stage2Loss, Stage2Weights, Trajectories,
-};
+use pomdp_fs::method::pomdp_fs::stage1::loss::{DiscLoss, DiscWeights, disc_loss, policy_loss};
+use pomdp_fs::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Loss, Stage2Weights};
+use pomdp_fs::method::pomdp_fs::stage2::rollout::{Actions, Rollouts, Sampled, Sampling};
+use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, NetworkConfig, PomdpFs, Preset};
 use pomdp_fs::method::{Context, Fitted, Method, Silent, Training};
 use pomdp_fs::nn::{Activation, Dropout, EncoderConfig, NormPlace};
 use pomdp_fs::rng::Streams;
@@ -43,10 +43,6 @@ fn labels(rows: usize) -> Labels {
     Labels::from_fn(rows, LABELS, |i, j| (i + j) % 2 == 0)
 }
 
-fn numbers(labels: &Labels) -> Mat<f32> {
-    Mat::from_fn(labels.rows(), labels.cols(), |i, j| f32::from(u8::from(labels.get(i, j))))
-}
-
 /// Everything that Stage 1 computes on a batch.
 #[derive(Debug, PartialEq)]
 struct Pass {
@@ -57,17 +53,20 @@ struct Pass {
 }
 
 fn stage1(network: &Network, p: &[f32], x: &Mat<f32>, c: &Labels, advantage: &Mat<f32>) -> Pass {
-    let z = numbers(c);
+    let z: Mat<f32> = c.to_mat();
     let graph = Graph::new(x, 5).unwrap_or_default();
-    let mut stage = Stage1::new(network.clone());
+    let mut saved = network.stage1_saved();
     let mut gradient = vec![0.0; p.len()];
     let dropout = Some(Dropout { rate: 0.2, key: 1 });
-    stage.forward(x.view(), z.view(), p, dropout);
-    let disc = stage.disc_loss(&z, &graph, DiscWeights { bce: 0.1, graph: 0.01 });
-    stage.disc_backward(&mut gradient, (x.view(), z.view()), p);
-    let policy = stage.policy_loss(&z, c, advantage);
-    stage.policy_backward(&mut gradient, (x.view(), z.view()), p);
-    Pass { phi: stage.phi.clone(), disc, policy, gradient }
+    let batch = (x.view(), z.view());
+    network.forward(&mut saved, batch, p, dropout);
+    let (mut dlogits, mut dscores) = (Mat::zeros(0, LABELS), Mat::zeros(0, LABELS));
+    let weights = DiscWeights { bce: 0.1, graph: 0.01 };
+    let disc = disc_loss(&mut dlogits, &saved.logits, &z, &graph, weights);
+    network.disc_backward(&mut gradient, &dlogits, batch, p, &mut saved);
+    let policy = policy_loss(&mut dscores, &saved.scores, &z, c, advantage);
+    network.policy_backward(&mut gradient, &dscores, p, &saved);
+    Pass { phi: saved.phi, disc, policy, gradient }
 }
 
 fn ones(rows: usize) -> Mat<f32> {
@@ -81,19 +80,21 @@ fn stage2(
     x: &Mat<f32>,
     steps: usize,
 ) -> (Sampled<f32>, Stage2Loss<f32>, Vec<f32>) {
-    let y = numbers(&labels(x.rows()));
+    let y = labels(x.rows()).to_mat();
     let mut rollouts = Rollouts::new(network.clone());
-    let sampled = rollouts.sample(x, &y, p, steps, 1.0, 3);
+    let mut sampled = Sampled::default();
+    rollouts.sample(&mut sampled, (x, &y), p, Sampling { steps, temperature: 1.0, key: 3 });
     let taken = sampled.losses.cols() - 1;
-    let trajectories = Trajectories {
-        actions: sampled.actions.clone(),
+    let advantages = Advantages {
         reward: Mat::from_fn(x.rows(), taken, |i, t| sampled.losses[(i, t)]),
         baseline: vec![0.5; taken],
         scale: vec![1.0; taken],
     };
     let weights = Stage2Weights { supervised: vec![0.1; taken + 1], policy: 0.2, temperature: 1.0 };
     let mut gradient = vec![0.0; p.len()];
-    let loss = rollouts.loss(Some(&mut gradient), x, &y, p, &trajectories, &weights);
+    let (actions, advantages, weights) = (&sampled.actions, &advantages, &weights);
+    let replay = Replay { x, y: &y, actions, advantages, weights };
+    let loss = rollouts.loss(Some(&mut gradient), &replay, 0..x.rows(), p);
     (sampled, loss, gradient)
 }
 
@@ -104,26 +105,24 @@ fn finite(values: &[f32]) -> bool {
 #[test]
 fn zero_rows_give_zero_losses_and_zero_gradients() {
     for norm in [NormPlace::Pre, NormPlace::Post] {
-        for cls_only in [true, false] {
-            let (network, p) = network(EncoderConfig { norm, cls_only, ..config(4) });
-            let x = Mat::zeros(0, 4);
-            network.check_inputs(&x, &p).unwrap();
-            let pass = stage1(&network, &p, &x, &labels(0), &ones(0));
-            assert_eq!((pass.disc, pass.policy), (DiscLoss { bce: 0.0, graph: 0.0 }, 0.0));
-            assert!(pass.gradient.iter().all(|&g| g == 0.0));
-            assert_eq!(pass.phi.rows(), 0);
-            let (sampled, loss, gradient) = stage2(&network, &p, &x, 2);
-            assert!(sampled.actions.is_empty() && sampled.losses.rows() == 0);
-            assert_eq!(loss, Stage2Loss::default());
-            assert!(gradient.iter().all(|&g| g == 0.0));
-            // The encoder alone, without the batch around it.
-            let mut ws = network.encoder.workspace::<f32>();
-            let (none, mut dp) = (Mat::zeros(0, LABELS), vec![0.0; p.len()]);
-            network.encoder.forward(&mut ws, x.view(), Some(none.view()), &p, None, 0);
-            let (dphi, c) = (Mat::zeros(0, 8), Some(none.view()));
-            network.encoder.backward(&mut ws, None, &mut dp, dphi.view(), x.view(), c, &p);
-            assert!(dp.iter().all(|&g| g == 0.0));
-        }
+        let (network, p) = network(EncoderConfig { norm, ..config(4) });
+        let x = Mat::zeros(0, 4);
+        network.check_inputs(&x, &p).unwrap();
+        let pass = stage1(&network, &p, &x, &labels(0), &ones(0));
+        assert_eq!((pass.disc, pass.policy), (DiscLoss { bce: 0.0, graph: 0.0 }, 0.0));
+        assert!(pass.gradient.iter().all(|&g| g == 0.0));
+        assert_eq!(pass.phi.rows(), 0);
+        let (sampled, loss, gradient) = stage2(&network, &p, &x, 2);
+        assert!(sampled.actions.rows() == 0 && sampled.losses.rows() == 0);
+        assert_eq!(loss, Stage2Loss::default());
+        assert!(gradient.iter().all(|&g| g == 0.0));
+        // The encoder alone, without the batch around it.
+        let mut ws = network.encoder.workspace::<f32>();
+        let (none, mut dp) = (Mat::zeros(0, LABELS), vec![0.0; p.len()]);
+        network.encoder.forward(&mut ws, x.view(), Some(none.view()), &p, None, 0);
+        let (dphi, c) = (Mat::zeros(0, 8), Some(none.view()));
+        network.encoder.backward(&mut ws, None, &mut dp, dphi.view(), x.view(), c, &p);
+        assert!(dp.iter().all(|&g| g == 0.0));
     }
 }
 
@@ -137,7 +136,7 @@ fn one_row_equals_the_same_row_in_a_batch() {
     assert_eq!(one.disc.graph, 0.0, "one row has no neighbour");
     assert!(one.disc.bce > 0.0 && finite(&one.gradient));
     let (sampled, loss, gradient) = stage2(&network, &p, &x.select_rows(&[0]), 3);
-    assert_eq!(sampled.actions, stage2(&network, &p, &x, 3).0.actions[..1]);
+    assert_eq!(sampled.actions.row(0), stage2(&network, &p, &x, 3).0.actions.row(0));
     assert!(loss.supervised > 0.0 && loss.policy.is_finite() && finite(&gradient));
 }
 
@@ -150,7 +149,7 @@ fn one_feature_is_selected_with_certainty() {
     // More steps than features: T = min(steps, d).
     for steps in [1, 7] {
         let (sampled, loss, gradient) = stage2(&network, &p, &x, steps);
-        assert_eq!(sampled.actions, vec![vec![0]; 5]);
+        assert_eq!(sampled.actions, Actions::new(&vec![vec![0]; 5]));
         assert_eq!(sampled.losses.cols(), 2);
         assert_eq!(sampled.probabilities, [5.0]);
         assert_eq!(loss.policy, 0.0, "ln 1");
@@ -252,8 +251,8 @@ fn an_unchecked_nan_is_seen_in_the_loss() {
                 assert!(loss.supervised.is_nan() && !finite(&gradient));
                 assert!(sampled.losses.row(3)[4].is_nan(), "all features of row 3 are selected");
                 assert!(finite(sampled.losses.row(0)));
-                for actions in &sampled.actions {
-                    let mut sorted = actions.clone();
+                for i in 0..5 {
+                    let mut sorted = sampled.actions.row(i).to_vec();
                     sorted.sort_unstable();
                     assert_eq!(sorted, [0, 1, 2, 3], "each feature once");
                 }
@@ -315,7 +314,7 @@ fn the_method_survives_small_data() {
                         && finite(&outcome.trained.as_ref().unwrap().selector),
                     "{what}"
                 );
-                assert!(outcome.trained.as_ref().unwrap().rho.is_finite(), "{what}");
+                assert!(outcome.trained.as_ref().unwrap().rho.is_none_or(f64::is_finite), "{what}");
                 assert!(finite(outcome.confidence.unwrap().as_slice()), "{what}");
                 let ranking = outcome.ranking;
                 assert!(ranking.len() == cols && ranking.iter().all(|r| r.score.is_finite()));

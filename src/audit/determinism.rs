@@ -4,15 +4,16 @@ use serde::Serialize;
 
 use crate::graph::Graph;
 use crate::linalg::Mat;
-use crate::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Sampled, Stage1, Stage2Weights, Trajectories,
-};
+use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss};
+use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
+use crate::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
+use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Adam, AdamConfig, Dropout, EncoderConfig, adam::clip};
 use crate::num::{Real, little_endian};
 use crate::rng::Streams;
 use crate::{Error, Result, checksum};
 
-/// Enough rows for several shards and lanes, with a last shard that is not full.
+/// Enough rows for several shards and groups of them, with a last shard that is not full.
 const ROWS: usize = 301;
 const STEPS: usize = 3;
 
@@ -67,26 +68,29 @@ fn train(streams: &Streams) -> Result<Vec<String>> {
     let mut dp = vec![0.0; p.len()];
     let mut hashes = Vec::new();
 
-    let mut stage1 = Stage1::new(network.clone());
+    let mut saved = network.stage1_saved();
+    let mut dlogits = Mat::zeros(0, encoder.labels);
     let graph = Graph::new(&x, 5)?;
     let mean = 1.0 / (ROWS * encoder.labels) as f32;
     let weights = DiscWeights { bce: mean, graph: 0.01 * mean };
     for step in 0..STEPS {
         let key = streams.key(&format!("dropout/{step}"));
         dp.fill(0.0);
-        stage1.forward(x.view(), z.view(), &p, Some(Dropout { rate: 0.3, key }));
-        stage1.disc_loss(&z, &graph, weights);
-        stage1.disc_backward(&mut dp, (x.view(), z.view()), &p);
+        let batch = (x.view(), z.view());
+        network.forward(&mut saved, batch, &p, Some(Dropout { rate: 0.3, key }));
+        disc_loss(&mut dlogits, &saved.logits, &z, &graph, weights);
+        network.disc_backward(&mut dp, &dlogits, batch, &p, &mut saved);
         update(&mut adam, &mut p, &mut dp, &mut hashes);
     }
 
     let mut rollouts = Rollouts::new(network);
+    let mut sampled = Sampled::default();
     for step in 0..STEPS {
         let steps = 5;
         let key = streams.key(&format!("actions/{step}"));
-        let Sampled { actions, losses, .. } = rollouts.sample(&x, &z, &p, steps, 1.0, key);
-        let trajectories = Trajectories {
-            actions,
+        rollouts.sample(&mut sampled, (&x, &z), &p, Sampling { steps, temperature: 1.0, key });
+        let losses = &sampled.losses;
+        let advantages = Advantages {
             reward: Mat::from_fn(ROWS, steps, |i, t| losses[(i, t)] - losses[(i, t + 1)]),
             baseline: vec![0.0; steps],
             scale: vec![1.0; steps],
@@ -97,7 +101,9 @@ fn train(streams: &Streams) -> Result<Vec<String>> {
             temperature: 1.0,
         };
         dp.fill(0.0);
-        rollouts.loss(Some(&mut dp), &x, &z, &p, &trajectories, &weights);
+        let (actions, advantages, weights) = (&sampled.actions, &advantages, &weights);
+        let replay = Replay { x: &x, y: &z, actions, advantages, weights };
+        rollouts.loss(Some(&mut dp), &replay, 0..ROWS, &p);
         update(&mut adam, &mut p, &mut dp, &mut hashes);
     }
     Ok(hashes)

@@ -8,19 +8,19 @@
 
 use std::path::Path;
 
-use safetensors::Dtype;
-use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
-use crate::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Stage1, Stage2Weights, Trajectories,
-};
+use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
+use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
+use crate::method::pomdp_fs::stage2::rollout::{Actions, Rollouts};
+use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Activation, Adam, AdamConfig, Dropout, EncoderConfig, NormPlace};
 use crate::num::Real;
 use crate::rng::Streams;
+use crate::tensors::Packer;
 use crate::{Error, Result, io};
 
 /// Learning rates of the paper (App. G): encoder and heads, label policy.
@@ -189,9 +189,9 @@ impl<T: Real> Builder<T> {
         let x = self.normal("x", rows, self.network.config().encoder.features);
         let mut rng = self.streams.stream("labels");
         let candidates = Labels::from_fn(rows, labels, |_, _| rng.bernoulli(0.6));
-        let on = |b: bool| if b { T::ONE } else { T::ZERO };
-        let c = Mat::from_fn(rows, labels, |i, j| on(candidates.get(i, j)));
-        let z = Mat::from_fn(rows, labels, |i, j| on(candidates.get(i, j) && rng.bernoulli(0.5)));
+        let c = candidates.to_mat();
+        let kept = |i, j| candidates.get(i, j) && rng.bernoulli(0.5);
+        let z = Labels::from_fn(rows, labels, kept).to_mat();
         let advantage = self.normal("advantage", rows, labels);
         let graph = Graph::new(&x, 2)?;
         let mean = T::ONE / T::from_f64((rows * labels) as f64);
@@ -212,15 +212,17 @@ impl<T: Real> Builder<T> {
         self.put("graph.weights", &[edges.len()], heat);
         self.put_masks(&x, &c, dropout);
 
-        let mut stage = Stage1::new(self.network.clone());
+        let network = self.network.clone();
+        let mut saved = network.stage1_saved();
+        let (mut dlogits, mut dscores) = (Mat::zeros(0, labels), Mat::zeros(0, labels));
         let mut run = |p: &[T], dp: &mut [T]| {
             let batch = (x.view(), c.view());
-            stage.forward(batch.0, batch.1, p, Some(dropout));
-            let disc = stage.disc_loss(&z, &graph, weights);
-            stage.disc_backward(dp, batch, p);
-            let policy = stage.policy_loss(&z, &candidates, &advantage);
-            stage.policy_backward(dp, batch, p);
-            let outputs = [stage.phi.clone(), stage.logits.clone(), stage.scores.clone()];
+            network.forward(&mut saved, batch, p, Some(dropout));
+            let disc = disc_loss(&mut dlogits, &saved.logits, &z, &graph, weights);
+            network.disc_backward(dp, &dlogits, batch, p, &mut saved);
+            let policy = policy_loss(&mut dscores, &saved.scores, &z, &candidates, &advantage);
+            network.policy_backward(dp, &dscores, p, &saved);
+            let outputs = [saved.phi.clone(), saved.logits.clone(), saved.scores.clone()];
             ([disc.bce, disc.graph, policy], outputs)
         };
         let mut unused = vec![T::ZERO; self.p.len()];
@@ -257,8 +259,8 @@ impl<T: Real> Builder<T> {
             (0..rows).map(|_| rng.permutation(encoder.features)[..STEPS].to_vec()).collect();
         let reward = self.normal("reward", rows, STEPS);
         let mean = T::ONE / T::from_f64((rows * encoder.labels) as f64);
-        let trajectories = Trajectories {
-            actions,
+        let actions = Actions::new(&actions);
+        let advantages = Advantages {
             reward,
             baseline: vec![T::from_f64(0.2); STEPS],
             scale: vec![T::from_f64(0.5); STEPS],
@@ -274,18 +276,19 @@ impl<T: Real> Builder<T> {
 
         self.put_mat("input.x", &x);
         self.put_mat("input.y", &y);
-        let index: Vec<T> =
-            trajectories.actions.iter().flatten().map(|&a| T::from_f64(a as f64)).collect();
+        let index: Vec<T> = actions.as_slice().iter().map(|&a| T::from_f64(a as f64)).collect();
         self.put("input.actions", &[rows, STEPS], index);
         let advantage = Mat::from_fn(rows, STEPS, |i, t| {
-            (trajectories.reward[(i, t)] - trajectories.baseline[t]) * trajectories.scale[t]
+            (advantages.reward[(i, t)] - advantages.baseline[t]) * advantages.scale[t]
         });
         self.put_mat("input.advantage", &advantage);
         self.put("input.supervised_weights", &[STEPS + 1], weights.supervised.clone());
 
         let mut rollouts = Rollouts::new(self.network.clone());
         let mut run = |p: &[T], dp: &mut [T]| {
-            let loss = rollouts.loss(Some(dp), &x, &y, p, &trajectories, &weights);
+            let (advantages, weights) = (&advantages, &weights);
+            let replay = Replay { x: &x, y: &y, actions: &actions, advantages, weights };
+            let loss = rollouts.loss(Some(dp), &replay, 0..rows, p);
             [loss.supervised, loss.policy]
         };
         let mut unused = vec![T::ZERO; self.p.len()];
@@ -306,17 +309,11 @@ impl Export {
     /// Writes `case.json` and `case.safetensors` into `dir`, which is created.
     pub fn write(&self, dir: &Path) -> Result<()> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
-        let bytes: Vec<Vec<u8>> = self
-            .tensors
-            .iter()
-            .map(|t| t.values.iter().flat_map(|v| v.to_le_bytes()).collect())
-            .collect();
-        let views = self.tensors.iter().zip(&bytes).map(|(t, b)| {
-            let view = TensorView::new(Dtype::F64, t.shape.clone(), b).expect("sizes agree");
-            (t.name.as_str(), view)
-        });
-        let packed = safetensors::serialize(views, None)
-            .map_err(|e| Error::numeric(format!("cannot pack the tensors: {e}")))?;
+        let mut packer = Packer::default();
+        for t in &self.tensors {
+            packer.put(t.name.as_str(), &t.shape, &t.values);
+        }
+        let packed = packer.pack(None)?;
         io::write_atomic(&dir.join("case.safetensors"), &packed)?;
         let text = serde_json::to_string_pretty(&self.config).expect("plain values") + "\n";
         io::write_atomic(&dir.join("case.json"), text.as_bytes())

@@ -1,12 +1,12 @@
-//! The gradient check: every coordinate, both values, and faults that must be caught.
+//! The gradient check: every coordinate, both values, and mistakes that must be caught.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::controls::Control;
 use super::difference::derivative;
-use crate::nn::Fault;
 use crate::rng::Streams;
 
 /// Largest relative error that passes.
@@ -26,7 +26,7 @@ pub struct Case {
     pub start: Vec<f64>,
     /// How the true derivative is found.
     pub truth: Truth,
-    /// The engine's gradient at `start`, with a fault switched on.
+    /// The engine's gradient at `start`, as it is or spoilt by a control.
     pub analytic: Box<Gradient>,
     /// Blocks that must get exactly zero, because the method says so.
     pub detached: Vec<String>,
@@ -38,8 +38,8 @@ pub struct Case {
 pub type Loss = dyn Fn(&[f64]) -> f64 + Send + Sync;
 /// Numbers from another formula.
 pub type Formula = dyn Fn() -> Vec<f64> + Send + Sync;
-/// The engine's gradient with a fault switched on.
-pub type Gradient = dyn Fn(Fault) -> Vec<f64> + Send + Sync;
+/// The engine's gradient, as it is or spoilt by a control.
+pub type Gradient = dyn Fn(Option<Control>) -> Vec<f64> + Send + Sync;
 
 /// The independent side of a comparison.
 pub enum Truth {
@@ -85,11 +85,12 @@ pub struct Worst {
     pub numeric: f64,
 }
 
-/// A fault and the case that caught it best.
+/// A control and the case that caught it best.
 #[derive(Clone, Debug, Serialize)]
-pub struct Control {
-    /// The fault.
-    pub fault: Fault,
+pub struct ControlReport {
+    /// The control.
+    #[serde(rename = "fault")]
+    pub control: Control,
     /// In words.
     pub description: &'static str,
     /// Whether any case failed because of it.
@@ -105,14 +106,14 @@ pub struct Control {
 /// The result of all cases and controls.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// One entry a case.
+    /// One entry per case.
     pub cases: Vec<CaseReport>,
-    /// One entry a fault.
-    pub controls: Vec<Control>,
+    /// One entry per control.
+    pub controls: Vec<ControlReport>,
 }
 
 impl Report {
-    /// Every case holds and every fault was caught.
+    /// Every case holds and every control was caught.
     pub fn pass(&self) -> bool {
         self.cases.iter().all(|c| c.pass) && self.controls.iter().all(|c| c.caught)
     }
@@ -125,50 +126,54 @@ struct Measured<'a> {
     numeric: Vec<f64>,
 }
 
-/// Checks one case, with `fault` switched on in the engine.
-pub fn check(case: &Case, fault: Fault) -> CaseReport {
-    measure(case).compare(fault)
+/// Checks one case, with its gradient as it is or spoilt by a control.
+pub fn check(case: &Case, control: Option<Control>) -> CaseReport {
+    measure(case).compare(control)
 }
 
-/// Checks all cases with `fault` switched on; without one, also tries every fault on every case.
-/// `done` hears about each finished case.
-pub fn check_all(cases: &[Case], fault: Fault, mut done: impl FnMut(&CaseReport)) -> Report {
+/// Checks all cases, spoilt by `control` if one is given; else also tries every control on every
+/// case. `done` hears about each finished case.
+pub fn check_all(
+    cases: &[Case],
+    control: Option<Control>,
+    mut done: impl FnMut(&CaseReport),
+) -> Report {
     let mut reports = Vec::with_capacity(cases.len());
     let mut measured = Vec::with_capacity(cases.len());
     for case in cases {
         let m = measure(case);
-        let report = m.compare(fault);
+        let report = m.compare(control);
         done(&report);
         reports.push(report);
         measured.push(m);
     }
-    let faults = if fault == Fault::None { Fault::ALL } else { &[] };
-    let controls = faults.par_iter().map(|&f| control(f, &measured)).collect();
+    let controls = if control.is_none() { Control::ALL } else { &[] };
+    let controls = controls.par_iter().map(|&c| try_control(c, &measured)).collect();
     Report { cases: reports, controls }
 }
 
-/// The true derivatives do not depend on the fault, so they serve all controls.
-fn control(fault: Fault, measured: &[Measured<'_>]) -> Control {
-    let mut control = Control {
-        fault,
-        description: fault.description(),
+/// The true derivatives are those of the loss, so they serve all controls.
+fn try_control(control: Control, measured: &[Measured<'_>]) -> ControlReport {
+    let mut found = ControlReport {
+        control,
+        description: control.description(),
         caught: false,
         cases: 0,
         case: None,
         rel_err: 0.0,
     };
     for m in measured {
-        let report = m.compare(fault);
+        let report = m.compare(Some(control));
         if !report.pass {
-            control.caught = true;
-            control.cases += 1;
-            if control.case.is_none() || report.max_rel_err > control.rel_err {
-                control.rel_err = report.max_rel_err;
-                control.case = Some(report.name);
+            found.caught = true;
+            found.cases += 1;
+            if found.case.is_none() || report.max_rel_err > found.rel_err {
+                found.rel_err = report.max_rel_err;
+                found.case = Some(report.name);
             }
         }
     }
-    control
+    found
 }
 
 fn measure(case: &Case) -> Measured<'_> {
@@ -194,7 +199,7 @@ fn measure(case: &Case) -> Measured<'_> {
 
 fn differences(case: &Case, loss: &Loss, coordinates: &[usize]) -> Vec<f64> {
     // Only the size of the gradient enters, as the scale below which nothing is asked for.
-    let size = largest(&(case.analytic)(Fault::None));
+    let size = largest(&(case.analytic)(None));
     let floor = FLOOR * size;
     coordinates
         .par_chunks(16)
@@ -222,9 +227,9 @@ fn differences(case: &Case, loss: &Loss, coordinates: &[usize]) -> Vec<f64> {
 }
 
 impl Measured<'_> {
-    fn compare(&self, fault: Fault) -> CaseReport {
+    fn compare(&self, control: Option<Control>) -> CaseReport {
         let case = self.case;
-        let analytic = (case.analytic)(fault);
+        let analytic = (case.analytic)(control);
         assert_eq!(analytic.len(), case.start.len(), "{}", case.name);
         let floor = FLOOR * largest(&analytic).max(largest(&self.numeric));
         let (mut max_rel_err, mut worst) = (0.0, None);
@@ -298,26 +303,26 @@ mod tests {
 
     #[test]
     fn a_right_gradient_passes_and_wrong_ones_are_named() {
-        let good = check(&case([8.0, 3.0], &[]), Fault::None);
+        let good = check(&case([8.0, 3.0], &[]), None);
         assert!(good.pass && good.checked == 2, "{good:?}");
-        let off = check(&case([8.0, 3.0 + 3e-6], &[]), Fault::None);
+        let off = check(&case([8.0, 3.0 + 3e-6], &[]), None);
         let worst = off.worst.unwrap();
         assert!(!off.pass && worst.parameter == "y" && worst.index == 0);
         assert!((worst.numeric - 3.0).abs() < 1e-9);
-        assert!(!check(&case([8.0, f64::NAN], &[]), Fault::None).pass);
-        let missing = check(&case([8.0, 0.0], &[]), Fault::None);
+        assert!(!check(&case([8.0, f64::NAN], &[]), None).pass);
+        let missing = check(&case([8.0, 0.0], &[]), None);
         assert_eq!(missing.unreached, ["y"]);
         assert!(!missing.pass);
-        let leaking = check(&case([8.0, 3.0], &["y"]), Fault::None);
+        let leaking = check(&case([8.0, 3.0], &["y"]), None);
         assert!(!leaking.pass);
     }
 
     #[test]
-    fn an_uncaught_fault_fails_the_report() {
+    fn an_uncaught_control_fails_the_report() {
         let cases = [case([8.0, 3.0], &[])];
-        let report = check_all(&cases, Fault::None, |_| {});
-        assert!(report.cases[0].pass && !report.pass(), "the toy ignores every fault");
-        assert_eq!(report.controls.len(), Fault::ALL.len());
+        let report = check_all(&cases, None, |_| {});
+        assert!(report.cases[0].pass && !report.pass(), "the toy ignores every control");
+        assert_eq!(report.controls.len(), Control::ALL.len());
         assert!(report.controls.iter().all(|c| !c.caught));
     }
 
@@ -325,6 +330,6 @@ mod tests {
     fn sampling_takes_the_stated_number() {
         let mut c = case([8.0, 3.0], &[]);
         c.sample = Some(1);
-        assert_eq!(check(&c, Fault::None).checked, 1);
+        assert_eq!(check(&c, None).checked, 1);
     }
 }

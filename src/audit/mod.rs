@@ -3,10 +3,12 @@
 //! The audit looks at the code that trains, not at a copy: the same generic functions, in f64.
 
 pub mod cases;
+mod controls;
 pub mod determinism;
 mod difference;
 pub mod export;
 mod gradients;
 
+pub use controls::Control;
 pub use difference::derivative;
-pub use gradients::{Case, CaseReport, Control, Report, Truth, Worst, check, check_all};
+pub use gradients::{Case, CaseReport, ControlReport, Report, Truth, Worst, check, check_all};

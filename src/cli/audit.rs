@@ -8,8 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Context;
-use crate::audit::{self, determinism, export};
-use crate::nn::Fault;
+use crate::audit::{self, Control, determinism, export};
 use crate::{Error, Result};
 
 /// Check the engine: gradients, determinism; export a complete training case
@@ -30,7 +29,7 @@ enum What {
     All,
 }
 
-/// Compare every gradient with five-point differences in f64, and catch deliberate faults
+/// Compare every gradient with five-point differences in f64, and catch deliberate mistakes
 #[derive(Args, Default)]
 #[command(after_help = "Examples:\n  pomdp-fs audit gradients\n  \
     pomdp-fs audit gradients --case encoder/post\n  \
@@ -41,8 +40,8 @@ struct Gradients {
     /// Only the cases whose name contains TEXT (no negative controls)
     #[arg(long, value_name = "TEXT")]
     case: Option<String>,
-    /// Switch a deliberate fault on in the engine; the audit must fail ('list' shows them)
-    #[arg(long, value_name = "FAULT")]
+    /// Spoil the gradients by a negative control; the audit must fail ('list' shows them)
+    #[arg(long, value_name = "NAME")]
     inject: Option<String>,
 }
 
@@ -94,16 +93,16 @@ impl Audit {
     }
 }
 
-fn fault(name: &str) -> Result<Fault> {
-    let all = Fault::ALL.iter().copied();
-    all.clone().find(|f| format!("{f:?}").eq_ignore_ascii_case(name)).ok_or_else(|| {
-        let list: Vec<String> = all.map(|f| format!("  {f:?}: {}", f.description())).collect();
-        Error::config(format!("found fault '{name}', expected one of:\n{}", list.join("\n")))
+fn control(name: &str) -> Result<Control> {
+    Control::find(name).ok_or_else(|| {
+        let all = Control::ALL.iter();
+        let list: Vec<String> = all.map(|c| format!("  {c:?}: {}", c.description())).collect();
+        Error::config(format!("found control '{name}', expected one of:\n{}", list.join("\n")))
     })
 }
 
 fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
-    let injected = options.inject.as_deref().map(fault).transpose()?.unwrap_or(Fault::None);
+    let injected = options.inject.as_deref().map(control).transpose()?;
     let mut cases = audit::cases::all();
     if let Some(text) = &options.case {
         cases.retain(|c| c.name.contains(text.as_str()));
@@ -145,7 +144,7 @@ fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
     context.emit(&json!({
         "pass": pass,
         "tolerance": 1e-7,
-        "injected_fault": (injected != Fault::None).then_some(injected),
+        "injected_fault": injected,
         "cases": report.cases,
         "negative_control": {
             "injected": report.controls.len(),
@@ -158,17 +157,23 @@ fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
     Ok(pass)
 }
 
-fn summary(report: &audit::Report, injected: Fault, pass: bool, start: Instant, context: &Context) {
+fn summary(
+    report: &audit::Report,
+    injected: Option<Control>,
+    pass: bool,
+    start: Instant,
+    context: &Context,
+) {
     if !report.controls.is_empty() {
         context.say(
-            "\nnegative controls: each fault, the number of cases it fails, its largest error",
+            "\nnegative controls: each mistake, the number of cases it fails, its largest error",
         );
     }
     for c in &report.controls {
         let verdict = if c.caught { "caught" } else { "NOT CAUGHT" };
         context.say(format!(
             "{verdict:<10} {:<24} {:>3} cases {:>9.1e}  {}",
-            format!("{:?}", c.fault),
+            format!("{:?}", c.control),
             c.cases,
             c.rel_err,
             c.description
@@ -179,12 +184,12 @@ fn summary(report: &audit::Report, injected: Fault, pass: bool, start: Instant, 
     let failed = report.cases.iter().filter(|c| !c.pass).count();
     let caught = report.controls.iter().filter(|c| c.caught).count();
     let verdict = if pass { "PASS" } else { "FAIL" };
-    if injected != Fault::None {
-        context.say(format!("\ninjected fault: {injected:?}: {}", injected.description()));
+    if let Some(control) = injected {
+        context.say(format!("\ninjected: {control:?}: {}", control.description()));
     }
     context.say(format!(
         "\n{verdict}: {} cases, {failed} failed, {checked} coordinates, largest relative error \
-         {worst:.2e} (limit 1e-7), {caught} of {} faults caught, {:.1} s",
+         {worst:.2e} (limit 1e-7), {caught} of {} controls caught, {:.1} s",
         report.cases.len(),
         report.controls.len(),
         start.elapsed().as_secs_f64()

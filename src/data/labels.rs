@@ -76,6 +76,13 @@ impl Labels {
         Labels::from_vec(rows.len(), self.cols, cells)
     }
 
+    /// Becomes the given instances of `other`, in the memory it has.
+    pub fn gather_rows(&mut self, other: &Labels, rows: &[usize]) {
+        self.cells.clear();
+        rows.iter().for_each(|&i| self.cells.extend_from_slice(other.row(i)));
+        (self.rows, self.cols) = (rows.len(), other.cols);
+    }
+
     /// The given labels, in that order.
     pub fn select_cols(&self, cols: &[usize]) -> Self {
         Labels::from_fn(self.rows, cols.len(), |i, j| self.get(i, cols[j]))
@@ -114,6 +121,10 @@ mod tests {
         let numbers: Mat<f32> = y.to_mat();
         assert_eq!(numbers.row(2), [0.0, 1.0, 0.0]);
         assert_eq!((numbers.rows(), numbers.cols()), (4, 3));
+        let mut gathered = Labels::none(9, 1);
+        gathered.gather_rows(&y, &[3, 0]);
+        assert_eq!(gathered, y.select_rows(&[3, 0]));
+        assert_eq!(y.to_mat::<f32>().row(1), [0.0, 0.0, 1.0]);
         let mut z = y.clone();
         z.set(1, 1, true);
         assert_eq!(y.hamming_distance(&z), 1.0 / 12.0);

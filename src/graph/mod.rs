@@ -11,10 +11,14 @@
 //! The graph is made from X and does not depend on U, so nothing is differentiated through the
 //! choice of neighbours.
 
-use crate::linalg::{Mat, nearest::nearest_among};
-use crate::nn::Fault;
-use crate::num::{Real, all_finite, dot};
+use crate::linalg::Mat;
+use crate::linalg::nearest::{Neighbour, nearest_among};
+use crate::num::{Real, all_finite, dot, squared_distance, vectorize};
 use crate::{Error, Result};
+
+/// Batches up to this size are searched pair by pair, in memory that is used again; larger ones by
+/// blocked products, which cost less time and need memory of their own. Both find the same.
+const PAIRWISE: usize = 256;
 
 /// An undirected weighted graph over the rows of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +31,14 @@ impl<T: Real> Graph<T> {
     /// The graph over the rows of `x`. With k ≥ B all other rows are neighbours; one row has none.
     /// Refuses values that are not finite, or so large that a distance would not be.
     pub fn new(x: &Mat<T>, k: usize) -> Result<Self> {
+        let mut graph = Graph::default();
+        graph.rebuild(&mut Vec::new(), x, k)?;
+        Ok(graph)
+    }
+
+    /// The same in the memory of this graph; `row` is room for the neighbours of one row.
+    pub fn rebuild(&mut self, row: &mut Vec<Neighbour<T>>, x: &Mat<T>, k: usize) -> Result<()> {
+        self.edges.clear();
         x.check_finite("features")?;
         // ‖a − b‖² is at most four times the larger ‖·‖².
         let norm = x.rows_iter().map(|r| dot(r, r)).fold(T::ZERO, T::maximum);
@@ -37,24 +49,36 @@ impl<T: Real> Graph<T> {
             ))
             .hint("scale the features"));
         }
-        let neighbours = nearest_among(x, k, false);
-        let found = neighbours.iter().map(Vec::len).sum::<usize>();
-        let distances = neighbours.iter().flatten().map(|(_, d2)| d2.sqrt());
-        let width = distances.sum::<T>() / T::from_f64(found.max(1) as f64);
+        // Σ of all distances to a neighbour; d² is kept in the place of the weight until it is known.
+        let mut sum = T::ZERO;
+        let mut found = 0usize;
+        let mut take = |i: usize, neighbours: &[Neighbour<T>]| {
+            for &(j, d2) in neighbours {
+                sum += d2.sqrt();
+                found += 1;
+                self.edges.push((i.min(j), i.max(j), d2));
+            }
+        };
+        if x.rows() <= PAIRWISE {
+            for i in 0..x.rows() {
+                nearest_of(row, x, i, k);
+                take(i, row);
+            }
+        } else {
+            for (i, row) in nearest_among(x, k, false).iter().enumerate() {
+                take(i, row);
+            }
+        }
+        self.edges.sort_unstable_by_key(|&(i, j, _)| (i, j));
+        self.edges.dedup_by_key(|&mut (i, j, _)| (i, j));
+        let width = sum / T::from_f64(found.max(1) as f64);
         let factor = T::from_f64(-0.5) / (width * width);
-        let mut edges: Vec<(usize, usize, T)> = neighbours
-            .iter()
-            .enumerate()
-            .flat_map(|(i, list)| list.iter().map(move |&(j, d2)| (i.min(j), i.max(j), d2)))
-            .collect();
-        edges.sort_by_key(|&(i, j, _)| (i, j));
-        edges.dedup_by_key(|&mut (i, j, _)| (i, j));
-        for (_, _, w) in &mut edges {
+        for (_, _, w) in &mut self.edges {
             // Identical rows have distance 0 and full weight, also when all rows are identical.
             *w = if *w == T::ZERO { T::ONE } else { (*w * factor).exp() };
         }
-        debug_assert!(edges.iter().all(|e| all_finite(&[e.2])));
-        Ok(Graph { edges })
+        debug_assert!(self.edges.iter().all(|e| all_finite(&[e.2])));
+        Ok(())
     }
 
     /// The edges (i, j, w), i < j.
@@ -63,7 +87,7 @@ impl<T: Real> Graph<T> {
     }
 
     /// weight · R_graph(U); its gradient is added to `du`.
-    pub fn penalty(&self, du: &mut Mat<T>, u: &Mat<T>, weight: T, fault: Fault) -> T {
+    pub fn penalty(&self, du: &mut Mat<T>, u: &Mat<T>, weight: T) -> T {
         let mut total = T::ZERO;
         for &(i, j, w) in &self.edges {
             let slope = T::from_f64(2.0) * weight * w;
@@ -71,13 +95,34 @@ impl<T: Real> Graph<T> {
                 let difference = u[(i, c)] - u[(j, c)];
                 total += w * difference * difference;
                 du[(i, c)] += slope * difference;
-                if fault != Fault::LaplacianOneSided {
-                    du[(j, c)] -= slope * difference;
-                }
+                du[(j, c)] -= slope * difference;
             }
         }
         weight * total
     }
+}
+
+/// The k nearest other rows of row i, nearest first, ties by lower index.
+fn nearest_of<T: Real>(row: &mut Vec<Neighbour<T>>, x: &Mat<T>, i: usize, k: usize) {
+    row.clear();
+    vectorize(
+        #[inline(always)]
+        || {
+            for j in 0..x.rows() {
+                if j != i {
+                    row.push((j, squared_distance(x.row(i), x.row(j))));
+                }
+            }
+        },
+    );
+    let by_distance = |a: &Neighbour<T>, b: &Neighbour<T>| {
+        a.1.partial_cmp(&b.1).expect("finite distances").then(a.0.cmp(&b.0))
+    };
+    if k < row.len() {
+        row.select_nth_unstable_by(k, by_distance);
+        row.truncate(k);
+    }
+    row.sort_unstable_by(by_distance);
 }
 
 #[cfg(test)]
@@ -120,7 +165,7 @@ mod tests {
             Mat::from_fn(13, 4, |i, c| (0..13).map(|j| laplacian[(i, j)] * u[(j, c)]).sum());
         let form: f64 = lu.as_slice().iter().zip(u.as_slice()).map(|(a, b)| a * b).sum();
         let mut du = Mat::from_fn(13, 4, |_, _| 1.0);
-        let value = g.penalty(&mut du, &u, 0.25, Fault::None);
+        let value = g.penalty(&mut du, &u, 0.25);
         assert!((value - 0.25 * form).abs() < 1e-12);
         for (d, l) in du.as_slice().iter().zip(lu.as_slice()) {
             assert!((d - 1.0 - 0.5 * l).abs() < 1e-12);
@@ -146,6 +191,35 @@ mod tests {
         assert_eq!(e.message(), want);
         let large = Mat::<f32>::from_fn(3, 2, |i, _| 1e18 * i as f32);
         assert!(Graph::new(&large, 1).unwrap().edges().iter().all(|e| e.2 > 0.0 && e.2 < 1.0));
+    }
+
+    /// Pair by pair and by blocked products: the same neighbours at the same distances.
+    #[test]
+    fn both_searches_agree() {
+        let mut r = Streams::new(8).stream("search");
+        // Few distinct values: many ties.
+        let x = Mat::from_fn(70, 3, |_, _| r.below(4) as f64);
+        for k in [0, 1, 5, 69, 200] {
+            let blocked = nearest_among(&x, k, false);
+            let mut row = Vec::new();
+            for i in 0..70 {
+                nearest_of(&mut row, &x, i, k);
+                assert_eq!(row, blocked[i], "row {i}, k {k}");
+            }
+        }
+        let large = Mat::from_fn(PAIRWISE + 1, 2, |_, _| r.normal());
+        let graph = Graph::new(&large, 4).unwrap();
+        let mut ends = vec![0; PAIRWISE + 1];
+        graph.edges().iter().for_each(|&(i, j, _)| (ends[i], ends[j]) = (ends[i] + 1, ends[j] + 1));
+        assert!(ends.iter().all(|&n| n >= 4));
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let (mut graph, mut row) = (Graph::new(&line(), 3).unwrap(), Vec::new());
+        graph.rebuild(&mut row, &line(), 1).unwrap();
+        assert_eq!(graph, Graph::new(&line(), 1).unwrap());
+        assert!(graph.rebuild(&mut row, &Mat::from_vec(1, 1, vec![f64::NAN]), 1).is_err());
     }
 
     #[test]

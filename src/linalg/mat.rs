@@ -48,6 +48,13 @@ impl<T: Real> Mat<T> {
         Mat::from_vec(rows.len(), self.cols, data)
     }
 
+    /// Becomes the given rows of `other`, in the memory it has.
+    pub fn gather_rows(&mut self, other: &Mat<T>, rows: &[usize]) {
+        self.data.clear();
+        rows.iter().for_each(|&i| self.data.extend_from_slice(other.row(i)));
+        (self.rows, self.cols) = (rows.len(), other.cols);
+    }
+
     /// The given columns, in that order.
     pub fn select_cols(&self, cols: &[usize]) -> Self {
         Mat::from_fn(self.rows, cols.len(), |i, j| self[(i, cols[j])])
@@ -62,6 +69,12 @@ impl<T: Real> Mat<T> {
     pub fn set_rows(&mut self, rows: usize) {
         self.data.resize(rows * self.cols, T::ZERO);
         self.rows = rows;
+    }
+
+    /// Sets both sizes, in the memory it has; the entries are not what they were.
+    pub fn reshape(&mut self, rows: usize, cols: usize) {
+        self.data.resize(rows * cols, T::ZERO);
+        (self.rows, self.cols) = (rows, cols);
     }
 
     /// Overwrites every entry.
@@ -314,6 +327,9 @@ mod tests {
         assert_eq!(m.view().slice_rows(2, 5).row(0)[0], 20.0);
         assert_eq!(m.view().skip_rows(1).every(2).row(2)[0], 50.0);
         assert_eq!(m.select_rows(&[5, 0]).row(0), m.row(5));
+        let mut gathered = Mat::zeros(9, 1);
+        gathered.gather_rows(&m, &[5, 0]);
+        assert_eq!(gathered, m.select_rows(&[5, 0]));
         assert_eq!(m.select_cols(&[3, 1]).row(1), &[13.0, 11.0]);
         assert_eq!(m.transposed()[(2, 4)], 42.0);
         let mut w = m.clone();
@@ -321,6 +337,9 @@ mod tests {
         assert_eq!(w[(2, 2)], -1.0);
         w.view_mut().skip_rows(1).every(3).row_mut(1)[3] = -2.0;
         assert_eq!(w[(4, 3)], -2.0);
+        w.reshape(4, 6);
+        assert_eq!((w.rows(), w.cols(), w.as_slice().len()), (4, 6, 24));
+        w.reshape(6, 4);
         w.set_rows(2);
         w.set_rows(3);
         assert_eq!(w.row(2), &[0.0; 4]);

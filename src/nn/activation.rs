@@ -6,7 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::Fault;
 use crate::num::{Real, vectorize};
 
 /// Which activation.
@@ -21,11 +20,11 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// out = f(x) and x ← f′(x).
-    pub fn forward<T: Real>(self, out: &mut [T], x: &mut [T], fault: Fault) {
+    /// out = f(x) and x ← f′(x); the backward pass is the product dout ∘ f′(x).
+    pub fn forward<T: Real>(self, out: &mut [T], x: &mut [T]) {
         assert_eq!(out.len(), x.len());
         match self {
-            Activation::Gelu => gelu(out, x, fault),
+            Activation::Gelu => gelu(out, x),
             Activation::Relu => vectorize(
                 #[inline(always)]
                 || {
@@ -39,26 +38,12 @@ impl Activation {
             ),
         }
     }
-
-    /// dx = dout ∘ slope, in place.
-    pub fn backward<T: Real>(dout: &mut [T], slope: &[T]) {
-        assert_eq!(dout.len(), slope.len());
-        vectorize(
-            #[inline(always)]
-            || {
-                for (d, &s) in dout.iter_mut().zip(slope) {
-                    *d *= s;
-                }
-            },
-        );
-    }
 }
 
-fn gelu<T: Real>(out: &mut [T], x: &mut [T], fault: Fault) {
+fn gelu<T: Real>(out: &mut [T], x: &mut [T]) {
     let half = T::from_f64(0.5);
     let sqrt_half = T::from_f64(std::f64::consts::FRAC_1_SQRT_2);
     let density_at_zero = T::from_f64(0.398_942_280_401_432_7); // 1/√(2π)
-    let with_density = if fault == Fault::GeluDensityMissing { T::ZERO } else { T::ONE };
     vectorize(
         #[inline(always)]
         || {
@@ -67,7 +52,7 @@ fn gelu<T: Real>(out: &mut [T], x: &mut [T], fault: Fault) {
                 let cdf = half.mul_add((v * sqrt_half).erf(), half);
                 let density = density_at_zero * (-half * v * v).exp();
                 *o = v * cdf;
-                *x = (v * density).mul_add(with_density, cdf);
+                *x = v * density + cdf;
             }
         },
     );
@@ -79,7 +64,7 @@ mod tests {
 
     fn run(f: Activation, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (mut out, mut slope) = (vec![0.0; x.len()], x.to_vec());
-        f.forward(&mut out, &mut slope, Fault::None);
+        f.forward(&mut out, &mut slope);
         (out, slope)
     }
 
@@ -95,9 +80,6 @@ mod tests {
         }
         let (out, slope) = run(Activation::Relu, &[-2.0, 0.0, 3.0]);
         assert_eq!((out, slope), (vec![0.0, 0.0, 3.0], vec![0.0, 0.0, 1.0]));
-        let mut dout = [5.0, 6.0];
-        Activation::backward(&mut dout, &[2.0, 0.0]);
-        assert_eq!(dout, [10.0, 0.0]);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! p ← p − η·λ·p − η · (m / (1−β₁ᵗ)) / (√(v / (1−β₂ᵗ)) + ε). The decay λ is decoupled (AdamW); with
 //! λ = 0 this is Adam. Defaults as in PyTorch: β = (0.9, 0.999), ε = 10⁻⁸.
 
-use super::fault::Fault;
 use crate::num::{Real, dot, scale, vectorize};
 
 /// Settings of the optimiser.
@@ -38,14 +37,12 @@ pub struct Adam<T> {
     pub v: Vec<T>,
     /// Steps taken.
     pub steps: u64,
-    /// The audit's negative control; `None` when training.
-    pub fault: Fault,
 }
 
 impl<T: Real> Adam<T> {
     /// For `len` parameters.
     pub fn new(len: usize, config: AdamConfig) -> Self {
-        Adam { config, m: vec![T::ZERO; len], v: vec![T::ZERO; len], steps: 0, fault: Fault::None }
+        Adam { config, m: vec![T::ZERO; len], v: vec![T::ZERO; len], steps: 0 }
     }
 
     /// One step: p moves against g.
@@ -53,22 +50,14 @@ impl<T: Real> Adam<T> {
         assert!(p.len() == self.m.len() && g.len() == self.m.len());
         self.steps += 1;
         let AdamConfig { rate, decay, betas: (beta1, beta2), epsilon } = self.config;
-        let coupled = self.fault == Fault::AdamDecayCoupled;
-        let wrong_beta = self.fault == Fault::AdamBiasCorrection;
-        let correction1 = 1.0 - power(if wrong_beta { beta2 } else { beta1 }, self.steps);
+        let correction1 = 1.0 - power(beta1, self.steps);
         let correction2 = 1.0 - power(beta2, self.steps);
         let t = T::from_f64;
         let step_size = t(rate / correction1);
         let root = t(1.0 / correction2.sqrt());
-        let shrink = t(1.0 - if coupled { 0.0 } else { rate * decay });
+        let shrink = t(1.0 - rate * decay);
         let (b1, c1, b2, c2) = (t(beta1), t(1.0 - beta1), t(beta2), t(1.0 - beta2));
         let epsilon = t(epsilon);
-        let with_decay: Vec<T>;
-        let mut g = g;
-        if coupled {
-            with_decay = g.iter().zip(&*p).map(|(&g, &p)| g + t(decay) * p).collect();
-            g = &with_decay;
-        }
         let (m, v) = (&mut self.m[..], &mut self.v[..]);
         vectorize(
             #[inline(always)]
@@ -136,21 +125,6 @@ mod tests {
             assert!((p[0] - want).abs() < 1e-14, "step {t}: {} {want}", p[0]);
         }
         assert_eq!(adam.steps, 5);
-    }
-
-    /// The fault `AdamDecayCoupled` is Adam without decay on the gradient g + λ·p.
-    #[test]
-    fn coupled_decay_is_another_optimiser() {
-        let mut faulty = Adam::new(1, AdamConfig { decay: 0.5, ..AdamConfig::new(0.01) });
-        faulty.fault = Fault::AdamDecayCoupled;
-        let mut plain = Adam::new(1, AdamConfig::new(0.01));
-        let (mut p, mut q) = ([2.0], [2.0]);
-        for g in [0.5, -1.0, 0.25] {
-            faulty.step(&mut p, &[g]);
-            let coupled = g + 0.5 * q[0];
-            plain.step(&mut q, &[coupled]);
-            assert_eq!(p, q);
-        }
     }
 
     #[test]

@@ -8,7 +8,6 @@
 //! Sequences are short (CLS, feature groups, candidates), so each (instance, head) is a plain fused
 //! loop: at 8 tokens it is several times faster than a batch of tiny GEMMs.
 
-use super::fault::Fault;
 use crate::linalg::Mat;
 use crate::num::{Real, axpy, dot, max, vectorize};
 
@@ -72,15 +71,11 @@ pub fn backward<T: Real>(
     kv: &Mat<T>,
     att: &Mat<T>,
     shape: Shape,
-    fault: Fault,
 ) {
     let Shape { heads, keys, queries } = shape;
     let width = q.cols();
     let head = width / heads;
-    let missing_scale = fault == Fault::AttentionScaleMissing;
-    let scale = if missing_scale { T::ONE } else { shape.scale::<T>(width) };
-    let rank_one = fault != Fault::SoftmaxRankOneMissing;
-    let values = fault != Fault::AttentionValueDropped;
+    let scale = shape.scale::<T>(width);
     dq.set_rows(q.rows());
     dq.fill(T::ZERO);
     dkv.set_rows(kv.rows());
@@ -101,9 +96,6 @@ pub fn backward<T: Real>(
                         let value = &kv.row(first_key + t)[value_from..][..head];
                         mean = a[t].mul_add(dot(g, value), mean);
                     }
-                    if !rank_one {
-                        mean = T::ZERO;
-                    }
                     let dquery = &mut dq.row_mut(row)[from..][..head];
                     for t in 0..keys {
                         let pair = kv.row(first_key + t);
@@ -112,9 +104,7 @@ pub fn backward<T: Real>(
                         axpy(dquery, dscore, &pair[from..][..head]);
                         let dpair = dkv.row_mut(first_key + t);
                         axpy(&mut dpair[from..][..head], dscore, query);
-                        if values {
-                            axpy(&mut dpair[value_from..][..head], a[t], g);
-                        }
+                        axpy(&mut dpair[value_from..][..head], a[t], g);
                     }
                 }
             }

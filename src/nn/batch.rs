@@ -1,90 +1,77 @@
-//! The encoder over a whole batch: shards in parallel, gradients folded in a fixed order.
+//! The encoder over a whole batch: shards in parallel, gradients added in a fixed order.
 //!
-//! Shards and their gradients: see [`super::lanes`].
+//! Shards and their gradients: see [`super::gradient_sums`].
 
 use rayon::prelude::*;
 
 use super::dropout::Dropout;
 use super::encoder::{Encoder, Workspace};
-use super::lanes::{Lanes, shard_rows};
+use super::gradient_sums::{GradientSums, shard_rows};
 use crate::linalg::{Mat, View};
 use crate::num::Real;
 
-/// An encoder with the memory for batches.
-pub struct Batch<T> {
-    encoder: Encoder,
-    shard_rows: usize,
+/// What the forward pass over a batch keeps for the backward pass, shard by shard, and the
+/// gradient buffers. It grows with the largest batch and is used again for the next one.
+pub struct BatchSaved<T> {
     shards: Vec<Workspace<T>>,
-    lanes: Lanes<T>,
+    sums: GradientSums<T>,
 }
 
-impl<T: Real> Batch<T> {
+impl<T: Real> BatchSaved<T> {
     /// `parameters` is the length of the encoder's part of the arena, which it must begin.
-    pub fn new(encoder: Encoder, parameters: usize) -> Self {
-        Batch {
-            shard_rows: shard_rows(encoder.tokens.count()),
-            encoder,
-            shards: Vec::new(),
-            lanes: Lanes::new(parameters),
-        }
+    pub fn new(parameters: usize) -> Self {
+        BatchSaved { shards: Vec::new(), sums: GradientSums::new(parameters) }
     }
+}
 
-    /// The encoder.
-    pub fn encoder(&self) -> &Encoder {
-        &self.encoder
-    }
-
-    /// Makes room for `rows` instances; returns the number of shards.
-    fn reserve(&mut self, rows: usize) -> usize {
-        let shards = rows.div_ceil(self.shard_rows);
-        while self.shards.len() < shards {
-            self.shards.push(self.encoder.workspace());
-        }
-        shards
-    }
-
+impl Encoder {
     /// phi (B × D) from x (B × d) and the candidates (B × L).
-    pub fn forward(
-        &mut self,
+    pub fn forward_batch<T: Real>(
+        &self,
         phi: &mut Mat<T>,
+        saved: &mut BatchSaved<T>,
         x: View<'_, T>,
         candidates: Option<View<'_, T>>,
         p: &[T],
         dropout: Option<Dropout>,
     ) {
-        let (rows, per) = (x.rows(), self.shard_rows);
-        let count = self.reserve(rows);
-        let encoder = &self.encoder;
-        self.shards[..count].par_iter_mut().enumerate().for_each(|(k, ws)| {
+        let (rows, per) = (x.rows(), shard_rows(self.tokens.count()));
+        let count = rows.div_ceil(per);
+        while saved.shards.len() < count {
+            saved.shards.push(self.workspace());
+        }
+        let shards = &mut saved.shards[..count];
+        shards.par_iter_mut().enumerate().for_each(|(k, ws)| {
             let (from, to) = (k * per, rows.min((k + 1) * per));
             let candidates = candidates.map(|c| c.slice_rows(from, to));
-            encoder.forward(ws, x.slice_rows(from, to), candidates, p, dropout, from);
+            self.forward(ws, x.slice_rows(from, to), candidates, p, dropout, from);
         });
         phi.set_rows(rows);
-        for (k, ws) in self.shards[..count].iter().enumerate() {
+        for (k, ws) in shards.iter().enumerate() {
             for i in 0..ws.phi.rows() {
                 phi.row_mut(k * per + i).copy_from_slice(ws.phi.row(i));
             }
         }
     }
 
-    /// Accumulates the encoder's gradients from dphi (B × D) of the last forward pass.
-    pub fn backward(
-        &mut self,
+    /// Accumulates the encoder's gradients from dphi (B × D), with what the forward pass of this
+    /// batch saved.
+    pub fn backward_batch<T: Real>(
+        &self,
         dp: &mut [T],
         dphi: &Mat<T>,
         x: View<'_, T>,
         candidates: Option<View<'_, T>>,
         p: &[T],
+        saved: &mut BatchSaved<T>,
     ) {
-        let (rows, per) = (x.rows(), self.shard_rows);
-        let count = self.reserve(rows);
-        let encoder = &self.encoder;
-        self.lanes.accumulate(dp, &mut self.shards[..count], |k, ws, grads| {
+        let (rows, per) = (x.rows(), shard_rows(self.tokens.count()));
+        let shards = &mut saved.shards[..rows.div_ceil(per)];
+        saved.sums.accumulate(dp, shards, |k, ws, grads| {
             let (from, to) = (k * per, rows.min((k + 1) * per));
             let candidates = candidates.map(|c| c.slice_rows(from, to));
             let dphi = dphi.view().slice_rows(from, to);
-            encoder.backward(ws, None, grads, dphi, x.slice_rows(from, to), candidates, p);
+            self.backward(ws, None, grads, dphi, x.slice_rows(from, to), candidates, p);
         });
     }
 }

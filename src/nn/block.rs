@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::activation::Activation;
 use super::attention::{self, Shape};
 use super::dropout::Dropout;
-use super::fault::Fault;
+use super::init::Init;
 use super::layernorm::{LayerNorm, NormSaved};
 use super::linear::Linear;
 use super::params::Layout;
@@ -64,13 +64,13 @@ pub struct BlockSaved<T> {
     hidden: Mat<T>,
     slope: Mat<T>,
     /// Kept when dropout is off, so that switching it on again allocates nothing.
-    masks: Option<Masks<T>>,
+    pub(crate) masks: Option<Masks<T>>,
     dropping: bool,
 }
 
 /// Dropout masks of the three sites of a block.
 #[derive(Clone, Debug)]
-struct Masks<T> {
+pub(crate) struct Masks<T> {
     attention: Mat<T>,
     hidden: Mat<T>,
     output: Mat<T>,
@@ -119,12 +119,15 @@ impl Block {
         place: NormPlace,
         activation: Activation,
     ) -> Self {
-        let mut linear = |part: &str, i, o| Linear::new(layout, &format!("{name}.{part}"), i, o);
-        let query = linear("query", width, width);
-        let key_value = linear("key_value", width, 2 * width);
-        let output = linear("output", width, width);
-        let up = linear("up", width, ffn);
-        let down = linear("down", ffn, width);
+        let mut attention = |part: &str, outputs, w| {
+            let name = format!("{name}.{part}");
+            Linear::starting(layout, &name, (width, outputs), w, Init::Zero)
+        };
+        let query = attention("query", width, Init::Projection(width));
+        let key_value = attention("key_value", 2 * width, Init::Projection(width));
+        let output = attention("output", width, Init::FanIn(width));
+        let up = Linear::new(layout, &format!("{name}.up"), width, ffn);
+        let down = Linear::new(layout, &format!("{name}.down"), ffn, width);
         Block {
             place,
             activation,
@@ -173,7 +176,6 @@ impl Block {
         inp: &Mat<T>,
         p: &[T],
         dropout: Option<BlockDropout>,
-        fault: Fault,
     ) {
         let step = self.step();
         let carried = inp.rows() / step;
@@ -207,7 +209,7 @@ impl Block {
         let f = if pre { &saved.f } else { &saved.h1 };
         self.up.forward(saved.slope.view_mut(), f.view(), p);
         let (hidden, slope) = (saved.hidden.as_mut_slice(), saved.slope.as_mut_slice());
-        self.activation.forward(hidden, slope, fault);
+        self.activation.forward(hidden, slope);
         apply(&mut saved.hidden, in_use(&saved.masks, saved.dropping).map(|m| &m.hidden));
         saved.f.set_rows(carried);
         let s2 = if pre { &mut *out } else { &mut saved.f };
@@ -229,13 +231,10 @@ impl Block {
         p: &[T],
         saved: &BlockSaved<T>,
         scratch: &mut Scratch<T>,
-        fault: Fault,
     ) {
         let step = self.step();
         let pre = self.place == NormPlace::Pre;
-        let skip = fault != Fault::ResidualDropped;
         let masks = in_use(&saved.masks, saved.dropping);
-        let undo = |d: &mut Mat<T>, mask| apply_backward(d, mask, fault);
         let w = scratch;
         for m in [&mut w.ds, &mut w.dbranch, &mut w.df, &mut w.dhidden, &mut w.dmixed] {
             m.set_rows(dout.rows());
@@ -245,56 +244,51 @@ impl Block {
         if pre {
             w.ds.as_mut_slice().copy_from_slice(dout.as_slice());
         } else {
-            self.norm2.backward(&mut w.ds, dp, dout.view(), p, &saved.norm2, fault);
+            self.norm2.backward(&mut w.ds, dp, dout.view(), p, &saved.norm2);
         }
         w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
-        undo(&mut w.dbranch, masks.map(|m| &m.output));
+        apply(&mut w.dbranch, masks.map(|m| &m.output));
         let dhidden = Some((Acc::Set, w.dhidden.view_mut()));
-        self.down.backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p, fault);
-        undo(&mut w.dhidden, masks.map(|m| &m.hidden));
-        Activation::backward(w.dhidden.as_mut_slice(), saved.slope.as_slice());
+        self.down.backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p);
+        apply(&mut w.dhidden, masks.map(|m| &m.hidden));
+        mul_assign(w.dhidden.as_mut_slice(), saved.slope.as_slice());
         // f = LN2(h1) (pre) or h1 (post)
         let f = if pre { &saved.f } else { &saved.h1 };
         let df = Some((Acc::Set, w.df.view_mut()));
-        self.up.backward(df, dp, w.dhidden.view(), f.view(), p, fault);
+        self.up.backward(df, dp, w.dhidden.view(), f.view(), p);
         if pre {
-            self.norm2.backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2, fault);
+            self.norm2.backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2);
         } else {
             w.dbranch.as_mut_slice().copy_from_slice(w.df.as_slice());
         }
-        if skip {
-            add_assign(w.dbranch.as_mut_slice(), w.ds.as_slice());
-        }
+        add_assign(w.dbranch.as_mut_slice(), w.ds.as_slice());
 
         // h1 = s1 (pre) or LN1(s1) (post); s1 = h + drop(mixed · Wₒ + bₒ)
         if pre {
             w.ds.as_mut_slice().copy_from_slice(w.dbranch.as_slice());
         } else {
-            self.norm1.backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1, fault);
+            self.norm1.backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1);
             w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
         }
-        undo(&mut w.dbranch, masks.map(|m| &m.attention));
+        apply(&mut w.dbranch, masks.map(|m| &m.attention));
         let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
-        self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p, fault);
+        self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p);
         let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
-        attention::backward(&mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape, fault);
+        attention::backward(&mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape);
         let a = if pre { &saved.a } else { inp };
         w.da.set_rows(inp.rows());
         let da = Some((Acc::Set, w.da.view_mut()));
-        self.key_value.backward(da, dp, w.dkv.view(), a.view(), p, fault);
-        let add = fault != Fault::QueryGradientDropped;
-        let da = add.then(|| (Acc::Add, w.da.view_mut().every(step)));
-        self.query.backward(da, dp, w.dq.view(), a.view().every(step), p, fault);
+        self.key_value.backward(da, dp, w.dkv.view(), a.view(), p);
+        let da = Some((Acc::Add, w.da.view_mut().every(step)));
+        self.query.backward(da, dp, w.dq.view(), a.view().every(step), p);
         if pre {
-            self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1, fault);
+            self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1);
         } else {
             dinp.set_rows(inp.rows());
             dinp.as_mut_slice().copy_from_slice(w.da.as_slice());
         }
-        if skip {
-            for i in 0..w.ds.rows() {
-                add_assign(dinp.row_mut(i * step), w.ds.row(i));
-            }
+        for i in 0..w.ds.rows() {
+            add_assign(dinp.row_mut(i * step), w.ds.row(i));
         }
     }
 }
@@ -334,17 +328,5 @@ fn in_use<T>(masks: &Option<Masks<T>>, dropping: bool) -> Option<&Masks<T>> {
 fn apply<T: Real>(x: &mut Mat<T>, mask: Option<&Mat<T>>) {
     if let Some(mask) = mask {
         mul_assign(x.as_mut_slice(), mask.as_slice());
-    }
-}
-
-fn apply_backward<T: Real>(d: &mut Mat<T>, mask: Option<&Mat<T>>, fault: Fault) {
-    match mask {
-        Some(mask) if fault == Fault::DropoutMaskStale => {
-            let rows = 0..d.rows();
-            for (i, other) in rows.clone().zip(rows.rev()) {
-                mul_assign(d.row_mut(i), mask.row(other));
-            }
-        }
-        mask => apply(d, mask),
     }
 }

@@ -10,7 +10,6 @@ use super::activation::Activation;
 use super::attention::Shape;
 use super::block::{Block, BlockSaved, Scratch};
 use super::dropout::Dropout;
-use super::fault::Fault;
 use super::layernorm::{LayerNorm, NormSaved};
 use super::params::Layout;
 use super::tokens::Tokens;
@@ -44,8 +43,6 @@ pub struct EncoderConfig {
     pub groups: usize,
     /// Whether the candidates are a token (observation O = (X, C)).
     pub candidate_token: bool,
-    /// Compute only the CLS row of the last block. `false` is the slow twin for tests.
-    pub cls_only: bool,
 }
 
 impl EncoderConfig {
@@ -62,7 +59,6 @@ impl EncoderConfig {
             activation: Activation::Gelu,
             groups: 1,
             candidate_token: false,
-            cls_only: true,
         }
     }
 
@@ -105,8 +101,6 @@ pub struct Encoder {
     pub tokens: Tokens,
     blocks: Vec<Block>,
     last_norm: Option<LayerNorm>,
-    /// The audit's negative control; `None` when training.
-    pub fault: Fault,
 }
 
 /// All activations of one shard: what the forward pass saves and the backward pass needs.
@@ -114,7 +108,7 @@ pub struct Encoder {
 pub struct Workspace<T> {
     /// h[0] are the tokens, h[l] the output of block l.
     h: Vec<Mat<T>>,
-    saved: Vec<BlockSaved<T>>,
+    pub(crate) saved: Vec<BlockSaved<T>>,
     last_norm: NormSaved<T>,
     /// φ, B × D.
     pub phi: Mat<T>,
@@ -149,8 +143,8 @@ impl Encoder {
         let keys = tokens.count();
         let blocks = (0..layers)
             .map(|l| {
-                let last = l + 1 == layers && config.cls_only;
-                let queries = if last { 1 } else { keys };
+                // Nothing reads the last block's other rows.
+                let queries = if l + 1 == layers { 1 } else { keys };
                 let shape = Shape { heads, keys, queries };
                 let name = format!("block{l}");
                 Block::new(layout, &name, (width, ffn), shape, norm, activation)
@@ -158,7 +152,7 @@ impl Encoder {
             .collect();
         let last_norm =
             (norm == NormPlace::Pre).then(|| LayerNorm::new(layout, "last_norm", width));
-        Ok(Encoder { config, tokens, blocks, last_norm, fault: Fault::None })
+        Ok(Encoder { config, tokens, blocks, last_norm })
     }
 
     /// Sizes and variants.
@@ -207,25 +201,16 @@ impl Encoder {
         for (l, block) in self.blocks.iter().enumerate() {
             let (before, after) = ws.h.split_at_mut(l + 1);
             let (inp, out) = (&before[l], &mut after[0]);
-            let carried = if self.is_cls_only(l) { 1 } else { s };
+            let carried = if l + 1 == self.blocks.len() { 1 } else { s };
             let dropout = dropout.map(|d| (d, l, first_row * carried));
-            block.forward(out, &mut ws.saved[l], inp, p, dropout, self.fault);
+            block.forward(out, &mut ws.saved[l], inp, p, dropout);
         }
-        let last = ws.h.last().expect("at least one layer");
-        let cls = last.view().every(self.rows_per_instance());
+        let cls = ws.h.last().expect("at least one layer");
         match &self.last_norm {
-            Some(norm) if self.config.cls_only => {
-                norm.forward(&mut ws.phi, &mut ws.last_norm, last, p);
-            }
-            Some(norm) => {
-                let rows = copy_rows(cls);
-                norm.forward(&mut ws.phi, &mut ws.last_norm, &rows, p);
-            }
+            Some(norm) => norm.forward(&mut ws.phi, &mut ws.last_norm, cls, p),
             None => {
                 ws.phi.set_rows(cls.rows());
-                for i in 0..cls.rows() {
-                    ws.phi.row_mut(i).copy_from_slice(cls.row(i));
-                }
+                ws.phi.as_mut_slice().copy_from_slice(cls.as_slice());
             }
         }
     }
@@ -242,7 +227,7 @@ impl Encoder {
         p: &[T],
     ) {
         self.backward_tokens(ws, dp, dphi, p);
-        self.tokens.backward(dx, dp, ws.dh[0].view(), x, candidates, p, self.fault);
+        self.tokens.backward(dx, dp, ws.dh[0].view(), x, candidates, p);
     }
 
     /// The same down to the tokens, whose gradient is then `ws.dtokens()`.
@@ -255,7 +240,7 @@ impl Encoder {
     ) {
         let [dout, dinp] = &mut ws.dh;
         match &self.last_norm {
-            Some(norm) => norm.backward(dout, dp, dphi, p, &ws.last_norm, self.fault),
+            Some(norm) => norm.backward(dout, dp, dphi, p, &ws.last_norm),
             None => {
                 dout.set_rows(dphi.rows());
                 for i in 0..dphi.rows() {
@@ -263,38 +248,11 @@ impl Encoder {
                 }
             }
         }
-        if !self.config.cls_only {
-            spread_rows(dout, self.rows_per_instance());
-        }
         for (l, block) in self.blocks.iter().enumerate().rev() {
             let (inp, saved) = (&ws.h[l], &ws.saved[l]);
-            block.backward(dinp, dp, dout, inp, p, saved, &mut ws.scratch, self.fault);
+            block.backward(dinp, dp, dout, inp, p, saved, &mut ws.scratch);
             std::mem::swap(dout, dinp);
         }
-    }
-
-    fn is_cls_only(&self, layer: usize) -> bool {
-        self.config.cls_only && layer + 1 == self.blocks.len()
-    }
-
-    /// Rows of the last block's output for each instance.
-    fn rows_per_instance(&self) -> usize {
-        if self.config.cls_only { 1 } else { self.tokens.count() }
-    }
-}
-
-fn copy_rows<T: Real>(v: View<'_, T>) -> Mat<T> {
-    Mat::from_fn(v.rows(), v.cols(), |i, j| v.get(i, j))
-}
-
-/// Row i moves to row i·step, zeros between.
-fn spread_rows<T: Real>(m: &mut Mat<T>, step: usize) {
-    let rows = m.rows();
-    m.set_rows(rows * step);
-    for i in (0..rows).rev() {
-        let row = m.row(i).to_vec();
-        m.row_mut(i).fill(T::ZERO);
-        m.row_mut(i * step).copy_from_slice(&row);
     }
 }
 

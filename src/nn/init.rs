@@ -2,47 +2,50 @@
 //! the attention's query, key and value weights uniform in ±√(6 / (4·D)) (Xavier on the joint
 //! D × 3D matrix), attention biases 0; layer norms 1 and 0; CLS normal with deviation 0.02.
 //!
-//! Each tensor draws from the stream of its own name, so that adding a layer moves no other weight.
+//! A layer says how each of its tensors starts when it lays them out. Each tensor draws from the
+//! stream of its own name, so that adding a layer moves no other weight.
 
 use super::params::Layout;
 use crate::num::Real;
 use crate::rng::Streams;
 
+/// How a tensor starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Init {
+    /// All 0: shifts, biases of the attention.
+    Zero,
+    /// All 1: gains.
+    One,
+    /// Normal with deviation 0.02: the CLS token.
+    SmallNormal,
+    /// Uniform in ±1/√n for a layer of n inputs: linear weights and biases.
+    FanIn(usize),
+    /// Uniform in ±√(6 / (4·D)) for width D: projections to queries, keys and values.
+    Projection(usize),
+}
+
 /// Fills the arena.
 pub fn init<T: Real>(layout: &Layout, streams: &Streams) -> Vec<T> {
     let mut arena = vec![T::ZERO; layout.len()];
-    for (name, param) in layout.iter() {
-        let (rows, cols) = param.shape();
+    for (name, param, init) in layout.entries() {
         let mut rng = streams.stream(name);
-        let last = name.rsplit('.').next().unwrap_or(name);
-        let attention = ["query", "key_value", "output"].iter().any(|a| name.contains(a));
-        let projection = attention && !name.contains("output");
-        let bound = match last {
-            "gain" => {
-                param.slice_mut(&mut arena).fill(T::ONE);
-                continue;
+        let mut uniform = |bound: f64| T::from_f64(rng.range(-bound, bound));
+        let values = param.slice_mut(&mut arena);
+        match init {
+            Init::Zero => {}
+            Init::One => values.fill(T::ONE),
+            Init::SmallNormal => values.fill_with(|| T::from_f64(0.02 * rng.normal())),
+            Init::FanIn(inputs) => {
+                let bound = 1.0 / (inputs as f64).sqrt();
+                values.fill_with(|| uniform(bound));
             }
-            "cls" => {
-                let normal = || T::from_f64(0.02 * rng.normal());
-                param.slice_mut(&mut arena).fill_with(normal);
-                continue;
+            Init::Projection(width) => {
+                let bound = (6.0 / (4 * width) as f64).sqrt();
+                values.fill_with(|| uniform(bound));
             }
-            "shift" => continue,
-            "b" if attention => continue,
-            "w" if projection => (6.0 / (4 * rows) as f64).sqrt(),
-            "w" => 1.0 / (rows as f64).sqrt(),
-            _ => 1.0 / (fan_in(layout, name, cols) as f64).sqrt(),
-        };
-        param.slice_mut(&mut arena).fill_with(|| T::from_f64(rng.range(-bound, bound)));
+        }
     }
     arena
-}
-
-/// Inputs of the layer whose bias is called `name`: the rows of its weight.
-fn fan_in(layout: &Layout, name: &str, cols: usize) -> usize {
-    let weight = name.strip_suffix(".b").map(|n| format!("{n}.w"));
-    let found = weight.and_then(|w| layout.find(&w));
-    found.map_or(cols, |w| w.shape().0)
 }
 
 #[cfg(test)]

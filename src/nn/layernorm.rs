@@ -4,7 +4,7 @@
 //! ∂ℓ/∂x = (g − mean g − x̂ · mean(g ∘ x̂)) / √(var x + ε); ∂ℓ/∂γ = Σ ∂ℓ/∂out ∘ x̂; ∂ℓ/∂β = Σ ∂ℓ/∂out.
 //! The variance is the population's; ε = 10⁻⁵ as in PyTorch.
 
-use super::fault::Fault;
+use super::init::Init;
 use super::linear::add_column_sums;
 use super::params::{Layout, Param};
 use crate::linalg::{Mat, View};
@@ -24,8 +24,8 @@ pub struct LayerNorm {
 /// What the forward pass keeps: x̂ (N × D) and 1/√(var + ε) (N).
 #[derive(Clone, Debug, Default)]
 pub struct NormSaved<T> {
-    xhat: Mat<T>,
-    rstd: Vec<T>,
+    pub(crate) xhat: Mat<T>,
+    pub(crate) rstd: Vec<T>,
 }
 
 impl<T: Real> NormSaved<T> {
@@ -39,8 +39,8 @@ impl LayerNorm {
     /// Lays out `name.gain` and `name.shift`.
     pub fn new(layout: &mut Layout, name: &str, width: usize) -> Self {
         LayerNorm {
-            gain: layout.add(format!("{name}.gain"), 1, width),
-            shift: layout.add(format!("{name}.shift"), 1, width),
+            gain: layout.add(format!("{name}.gain"), 1, width, Init::One),
+            shift: layout.add(format!("{name}.shift"), 1, width, Init::Zero),
         }
     }
 
@@ -86,14 +86,9 @@ impl LayerNorm {
         dout: View<'_, T>,
         p: &[T],
         saved: &NormSaved<T>,
-        fault: Fault,
     ) {
         let gain = self.gain.slice(p);
         let scale = T::ONE / T::from_f64(gain.len() as f64);
-        let unless = |f: Fault, factor: T| if fault == f { T::ZERO } else { factor };
-        let mean_factor = unless(Fault::NormMeanTermDropped, scale);
-        let projection_factor = unless(Fault::NormProjectionDropped, scale);
-        let gain_factor = unless(Fault::NormGainDropped, T::ONE);
         dinp.set_rows(dout.rows());
         let dgain = self.gain.slice_mut(dp);
         vectorize(
@@ -103,10 +98,10 @@ impl LayerNorm {
                     let (xhat, dout, g) = (saved.xhat.row(i), dout.row(i), dinp.row_mut(i));
                     for j in 0..gain.len() {
                         g[j] = dout[j] * gain[j];
-                        dgain[j] += gain_factor * dout[j] * xhat[j];
+                        dgain[j] += dout[j] * xhat[j];
                     }
-                    let mean = sum(g) * mean_factor;
-                    let projection = dot(g, xhat) * projection_factor;
+                    let mean = sum(g) * scale;
+                    let projection = dot(g, xhat) * scale;
                     let rstd = saved.rstd[i];
                     for (g, &h) in g.iter_mut().zip(xhat) {
                         *g = (*g - mean - h * projection) * rstd;
@@ -155,7 +150,7 @@ mod tests {
         norm.forward(&mut out, &mut saved, &inp, &p);
         assert_eq!(out.as_slice(), &[0.5, 0.5]);
         let (mut dinp, mut dp) = (Mat::zeros(0, 1), vec![0.0; 2]);
-        norm.backward(&mut dinp, &mut dp, inp.view(), &p, &saved, Fault::None);
+        norm.backward(&mut dinp, &mut dp, inp.view(), &p, &saved);
         assert_eq!(dinp.as_slice(), &[0.0, 0.0]);
         assert_eq!(dp, [0.0, -4.0]);
     }

@@ -3,7 +3,7 @@
 //! Shapes: inp N × I, W I × O, b O, out N × O. With G = ∂ℓ/∂out:
 //! ∂ℓ/∂inp = G Wᵀ, ∂ℓ/∂W = inpᵀ G, ∂ℓ/∂b = column sums of G.
 
-use super::fault::Fault;
+use super::init::Init;
 use super::params::{Layout, Param};
 use crate::linalg::{Acc, View, ViewMut, gemm};
 use crate::num::{Real, vectorize};
@@ -18,11 +18,23 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Lays out `name.w` and `name.b`.
+    /// Lays out `name.w` and `name.b`, both uniform by the number of inputs at the start.
     pub fn new(layout: &mut Layout, name: &str, inputs: usize, outputs: usize) -> Self {
+        let init = Init::FanIn(inputs);
+        Linear::starting(layout, name, (inputs, outputs), init, init)
+    }
+
+    /// Lays out `name.w` and `name.b` with other initial values.
+    pub fn starting(
+        layout: &mut Layout,
+        name: &str,
+        (inputs, outputs): (usize, usize),
+        w: Init,
+        b: Init,
+    ) -> Self {
         Linear {
-            w: layout.add(format!("{name}.w"), inputs, outputs),
-            b: layout.add(format!("{name}.b"), 1, outputs),
+            w: layout.add(format!("{name}.w"), inputs, outputs, w),
+            b: layout.add(format!("{name}.b"), 1, outputs, b),
         }
     }
 
@@ -43,22 +55,11 @@ impl Linear {
         dout: View<'_, T>,
         inp: View<'_, T>,
         p: &[T],
-        fault: Fault,
     ) {
-        let overwrite = fault == Fault::LinearWeightOverwrites;
-        let acc = if overwrite { Acc::Set } else { Acc::Add };
-        gemm(acc, self.w.view_mut(dp), inp.t(), dout);
-        if fault != Fault::LinearBiasDropped {
-            add_column_sums(self.b.slice_mut(dp), dout);
-        }
+        gemm(Acc::Add, self.w.view_mut(dp), inp.t(), dout);
+        add_column_sums(self.b.slice_mut(dp), dout);
         if let Some((acc, dinp)) = dinp {
-            let (inputs, outputs) = self.w.shape();
-            let wt = if fault == Fault::LinearWrongTranspose {
-                View::new(self.w.slice(p), outputs, inputs)
-            } else {
-                self.w.view(p).t()
-            };
-            gemm(acc, dinp, dout, wt);
+            gemm(acc, dinp, dout, self.w.view(p).t());
         }
     }
 }
@@ -98,7 +99,7 @@ mod tests {
         let mut dinp = Mat::from_vec(2, 2, vec![7.0; 4]);
         let run = |acc, dinp: &mut Mat<f64>, dp: &mut [f64]| {
             let target = Some((acc, dinp.view_mut()));
-            layer.backward(target, dp, dout.view(), inp.view(), &p, Fault::None);
+            layer.backward(target, dp, dout.view(), inp.view(), &p);
         };
         run(Acc::Set, &mut dinp, &mut dp);
         assert_eq!(dinp.as_slice(), &[1.0, 4.0, 2.0, 5.0]);

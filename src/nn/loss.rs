@@ -3,20 +3,18 @@
 //! BCE(u, z) = softplus(u) − z·u for a target z ∈ [0, 1], written as
 //! max(u, 0) − z·u + ln(1 + e^(−|u|)), which neither overflows nor cancels. ∂BCE/∂u = σ(u) − z.
 
-use super::fault::Fault;
 use crate::num::{Real, vectorize};
 
 /// Returns Σ weight·BCE(u, z) and adds its gradient to `du`.
-pub fn bce<T: Real>(du: &mut [T], u: &[T], z: &[T], weight: T, fault: Fault) -> T {
+pub fn bce<T: Real>(du: &mut [T], u: &[T], z: &[T], weight: T) -> T {
     assert!(du.len() == u.len() && z.len() == u.len());
-    let seen = if fault == Fault::BceTargetIgnored { T::ZERO } else { T::ONE };
     let mut total = T::ZERO;
     vectorize(
         #[inline(always)]
         || {
             for ((d, &u), &z) in du.iter_mut().zip(u).zip(z) {
                 total += bce_value(u, z);
-                *d += weight * (u.sigmoid() - seen * z);
+                *d += weight * (u.sigmoid() - z);
             }
         },
     );
@@ -46,7 +44,7 @@ mod tests {
     fn known_values_and_gradients() {
         let (u, z) = ([0.0, 2.0, -3.0, 0.7f64], [1.0, 0.0, 1.0, 0.25]);
         let mut du = [10.0; 4];
-        let value = bce(&mut du, &u, &z, 0.5, Fault::None);
+        let value = bce(&mut du, &u, &z, 0.5);
         let direct = |u: f64, z: f64| libm::log(1.0 + libm::exp(u)) - z * u;
         let want: f64 = (0..4).map(|i| direct(u[i], z[i])).sum();
         assert!((value - 0.5 * want).abs() < 1e-14, "{value}");
@@ -59,7 +57,7 @@ mod tests {
     #[test]
     fn the_sum_without_a_gradient_is_the_same() {
         let (u, z) = ([0.0, 2.0, -3.0, 0.7f64], [1.0, 0.0, 1.0, 0.25]);
-        let with_gradient = bce(&mut [0.0; 4], &u, &z, 1.0, Fault::None);
+        let with_gradient = bce(&mut [0.0; 4], &u, &z, 1.0);
         assert!((bce_sum(&u, &z) - with_gradient).abs() < 1e-15);
     }
 

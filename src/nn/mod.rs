@@ -1,7 +1,7 @@
 //! The network, layer by layer: each file holds one layer's formula, forward and backward.
 //!
 //! Conventions of every layer:
-//! * activations are row-major, one row a token (or an instance); weights are `in × out`, so
+//! * activations are row-major, one row per token (or per instance); weights are `in × out`, so
 //!   `out = inp · W + b`;
 //! * `forward(out, saved, inp, weights)`, `backward(dinp, dweights, dout, inp, weights, saved)`;
 //!   what the forward saves for the backward is an argument, never hidden state;
@@ -16,9 +16,8 @@ pub mod batch;
 pub mod block;
 pub mod dropout;
 pub mod encoder;
-pub mod fault;
+pub mod gradient_sums;
 pub mod init;
-pub mod lanes;
 pub mod layernorm;
 pub mod linear;
 pub mod loss;
@@ -28,9 +27,9 @@ pub mod tokens;
 
 pub use activation::Activation;
 pub use adam::{Adam, AdamConfig};
-pub use batch::Batch;
+pub use batch::BatchSaved;
 pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderConfig, NormPlace};
-pub use fault::Fault;
+pub use init::Init;
 pub use linear::Linear;
 pub use params::{Layout, Param};

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::init::Init;
 use crate::linalg::{View, ViewMut};
 use crate::num::{Real, all_finite};
 use crate::{Error, Result};
@@ -53,18 +54,18 @@ impl Param {
 /// The names and places of all parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    entries: Vec<(String, Param)>,
+    entries: Vec<(String, Param, Init)>,
     len: usize,
 }
 
 impl Layout {
-    /// Appends a matrix; the name must be new.
-    pub fn add(&mut self, name: impl Into<String>, rows: usize, cols: usize) -> Param {
+    /// Appends a matrix that starts as `init` says; the name must be new.
+    pub fn add(&mut self, name: impl Into<String>, rows: usize, cols: usize, init: Init) -> Param {
         let name = name.into();
         assert!(self.find(&name).is_none(), "parameter {name} exists");
         let param = Param { start: self.len, rows, cols };
         self.len += rows * cols;
-        self.entries.push((name, param));
+        self.entries.push((name, param, init));
         param
     }
 
@@ -80,7 +81,12 @@ impl Layout {
 
     /// Names and places, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Param)> {
-        self.entries.iter().map(|(n, p)| (n.as_str(), *p))
+        self.entries.iter().map(|(n, p, _)| (n.as_str(), *p))
+    }
+
+    /// Names, places and initial values, in order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, Param, Init)> {
+        self.entries.iter().map(|(n, p, i)| (n.as_str(), *p, *i))
     }
 
     /// The parameter called `name`.
@@ -119,8 +125,8 @@ mod tests {
     fn ranges_tile_the_arena() {
         let mut layout = Layout::default();
         assert!(layout.is_empty());
-        let a = layout.add("a", 2, 3);
-        let b = layout.add("b", 1, 4);
+        let a = layout.add("a", 2, 3, Init::Zero);
+        let b = layout.add("b", 1, 4, Init::Zero);
         assert_eq!((a.range(), b.range(), layout.len()), (0..6, 6..10, 10));
         assert!(!layout.is_empty());
         let arena: Vec<f64> = (0..10).map(f64::from).collect();
@@ -134,8 +140,8 @@ mod tests {
     #[test]
     fn non_finite_values_are_named() {
         let mut layout = Layout::default();
-        layout.add("first", 2, 2);
-        layout.add("second", 2, 3);
+        layout.add("first", 2, 2, Init::Zero);
+        layout.add("second", 2, 3, Init::Zero);
         let mut values = vec![0.0f32; 10];
         layout.check_finite(&values, "gradient").unwrap();
         values[8] = f32::NAN;

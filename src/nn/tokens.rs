@@ -4,7 +4,7 @@
 //! a contiguous block of the features and is projected by the matching rows of W; the candidate
 //! token is the projected candidate vector C. Rows of instance i: i·S + 0 … i·S + S − 1.
 
-use super::fault::Fault;
+use super::init::Init;
 use super::linear::{Linear, add_column_sums};
 use super::params::{Layout, Param};
 use crate::linalg::{Acc, View, ViewMut, gemm};
@@ -19,7 +19,7 @@ pub struct Tokens {
     pub cls: Param,
     /// Projection of the features, d × D; group f owns a block of rows.
     pub w: Param,
-    /// One bias a group, F × D.
+    /// One bias per group, F × D.
     pub b: Param,
     candidates: Option<Linear>,
 }
@@ -33,12 +33,14 @@ impl Tokens {
         labels: Option<usize>,
         width: usize,
     ) -> Self {
+        // A group sees the features of the other groups as zeros.
+        let init = Init::FanIn(features);
         Tokens {
             features,
             groups,
-            cls: layout.add("tokens.cls", 1, width),
-            w: layout.add("tokens.features.w", features, width),
-            b: layout.add("tokens.features.b", groups, width),
+            cls: layout.add("tokens.cls", 1, width, Init::SmallNormal),
+            w: layout.add("tokens.features.w", features, width, init),
+            b: layout.add("tokens.features.b", groups, width, init),
             candidates: labels.map(|l| Linear::new(layout, "tokens.candidates", l, width)),
         }
     }
@@ -104,13 +106,12 @@ impl Tokens {
         x: View<'_, T>,
         candidates: Option<View<'_, T>>,
         p: &[T],
-        fault: Fault,
     ) {
         let mut dx = dx;
-        self.start_backward(dp, dout, candidates, p, fault);
+        self.start_backward(dp, dout, candidates, p);
         for f in 0..self.groups {
             let columns = self.columns(f);
-            let token = self.group_token(dout, f, fault);
+            let token = self.group_token(dout, f);
             let dw = self.w.view_mut(dp).slice_rows(columns.start, columns.end);
             gemm(Acc::Add, dw, x.columns(columns.start, columns.end).t(), token);
             if let Some(dx) = &mut dx {
@@ -128,25 +129,20 @@ impl Tokens {
         dout: View<'_, T>,
         candidates: Option<View<'_, T>>,
         p: &[T],
-        fault: Fault,
     ) {
         let s = self.count();
         add_column_sums(self.cls.slice_mut(dp), dout.every(s));
         for f in 0..self.groups {
-            let token = self.group_token(dout, f, fault);
+            let token = self.group_token(dout, f);
             add_column_sums(self.b.view_mut(dp).row_mut(f), token);
         }
-        if let (Some(layer), Some(c)) = (&self.candidates, candidates)
-            && fault != Fault::CandidateTokenDropped
-        {
-            layer.backward(None, dp, dout.skip_rows(s - 1).every(s), c, p, fault);
+        if let (Some(layer), Some(c)) = (&self.candidates, candidates) {
+            layer.backward(None, dp, dout.skip_rows(s - 1).every(s), c, p);
         }
     }
 
     /// The rows of group f's token.
-    fn group_token<'a, T: Real>(&self, dout: View<'a, T>, f: usize, fault: Fault) -> View<'a, T> {
-        let shifted = fault == Fault::TokenGroupShifted;
-        let at = if shifted { (2 + f) % self.count() } else { 1 + f };
-        dout.skip_rows(at).every(self.count())
+    fn group_token<'a, T: Real>(&self, dout: View<'a, T>, f: usize) -> View<'a, T> {
+        dout.skip_rows(1 + f).every(self.count())
     }
 }

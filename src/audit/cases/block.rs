@@ -1,7 +1,8 @@
 //! One block alone: both places of the norms, both activations, all queries or the first, with
 //! dropout. It covers the feed-forward layer and both skip connections.
 
-use super::{Case, Vars, add, fault_of, inner, mat};
+use super::{Case, Vars, add, inner, mat};
+use crate::audit::Control;
 use crate::linalg::Mat;
 use crate::nn::attention::Shape;
 use crate::nn::block::{Block, Scratch};
@@ -30,21 +31,38 @@ fn case(name: &str, norm: NormPlace, activation: Activation, queries: usize) -> 
     let mut layout = Layout::default();
     let shape = Shape { heads: 2, keys: KEYS, queries };
     let block = Block::new(&mut layout, "block", (WIDTH, FFN), shape, norm, activation);
+    let output = layout.find("block.output.w").expect("a part of every block");
     let p = v.arena(&layout, activation == Activation::Relu);
     let x = v.normal("inp", INSTANCES * KEYS, WIDTH);
     let dout = v.constant(INSTANCES * queries, WIDTH);
     let dropout = Some((Dropout { rate: 0.3, key: 5 }, 0, 0));
     let text = format!("{INSTANCES} instances, {KEYS} tokens, width {WIDTH}, 2 heads, FFN {FFN}");
     v.case(name, text, move |z, gradient| {
-        let fault = fault_of(&gradient);
         let (inp, pz) = (mat(z, &x, WIDTH), &z[p.clone()]);
         let (mut out, mut saved) = (Mat::zeros(0, WIDTH), block.saved());
-        block.forward(&mut out, &mut saved, &inp, pz, dropout, fault);
-        if let Some((dz, _)) = gradient {
-            let mut dx = Mat::zeros(0, WIDTH);
-            let mut scratch = Scratch::new(WIDTH, FFN);
+        block.forward(&mut out, &mut saved, &inp, pz, dropout);
+        if let Some((dz, control)) = gradient {
+            if control == Some(Control::DropoutMaskStale) {
+                let (other, mut stale) = (Dropout { rate: 0.3, key: 6 }, block.saved());
+                let mut unused = out.clone();
+                block.forward(&mut unused, &mut stale, &inp, pz, Some((other, 0, 0)));
+                saved.masks = stale.masks;
+            }
+            let (mut dx, mut scratch) = (Mat::zeros(0, WIDTH), Scratch::new(WIDTH, FFN));
+            let handed = Control::weights(control, &layout, pz);
             let dp = &mut dz[p.clone()];
-            block.backward(&mut dx, dp, &dout, &inp, pz, &saved, &mut scratch, fault);
+            block.backward(&mut dx, dp, &dout, &inp, &handed, &saved, &mut scratch);
+            Control::spoil_gradient(control, &layout, dp);
+            if control == Some(Control::ResidualDropped) {
+                // With an output weight of zero nothing passes the attention: what is left is the
+                // gradient of the skip connection around it.
+                let mut closed = pz.to_vec();
+                output.slice_mut(&mut closed).fill(0.0);
+                let (mut skip, mut unused) = (Mat::zeros(0, WIDTH), vec![0.0; closed.len()]);
+                let dp = &mut unused;
+                block.backward(&mut skip, dp, &dout, &inp, &closed, &saved, &mut scratch);
+                dx = Mat::from_fn(dx.rows(), WIDTH, |i, j| dx[(i, j)] - skip[(i, j)]);
+            }
             add(dz, &x, &dx);
         }
         inner(&out, &dout)

@@ -1,6 +1,7 @@
 //! The encoder in all its variants, with respect to every parameter and the input.
 
-use super::{Case, Vars, add, fault_of, inner, mat};
+use super::{Case, Vars, add, inner, mat};
+use crate::audit::Control;
 use crate::linalg::Mat;
 use crate::nn::{Activation, Dropout, Encoder, EncoderConfig, Layout, NormPlace};
 
@@ -52,18 +53,28 @@ fn case(config: EncoderConfig, dropout: bool) -> Case {
     let dropout = dropout.then_some(Dropout { rate: 0.3, key: 7 });
     let shape = format!("{ROWS} instances, 5 features, width 6, 2 heads, 2 layers, FFN 7");
     v.case(&name, shape, move |z, gradient| {
-        let fault = fault_of(&gradient);
-        let mut encoder = encoder.clone();
-        encoder.fault = fault;
         let (xm, pz) = (mat(z, &x, config.features), &z[p.clone()]);
-        let c = config.candidate_token.then(|| c.view());
+        let mut c = config.candidate_token.then(|| c.view());
         let mut ws = encoder.workspace();
         encoder.forward(&mut ws, xm.view(), c, pz, dropout, 0);
         let value = inner(&ws.phi, &dphi);
-        if let Some((dz, _)) = gradient {
+        if let Some((dz, control)) = gradient {
+            if control == Some(Control::DropoutMaskStale) {
+                let other = dropout.map(|d| Dropout { key: d.key + 1, ..d });
+                let mut stale = encoder.workspace();
+                encoder.forward(&mut stale, xm.view(), c, pz, other, 0);
+                for (saved, stale) in ws.saved.iter_mut().zip(stale.saved) {
+                    saved.masks = stale.masks;
+                }
+            }
+            if control == Some(Control::CandidateTokenDropped) {
+                c = None;
+            }
             let mut dx = Mat::zeros(ROWS, config.features);
             let (target, dp) = (Some(dx.view_mut()), &mut dz[p.clone()]);
-            encoder.backward(&mut ws, target, dp, dphi.view(), xm.view(), c, pz);
+            let handed = Control::weights(control, &layout, pz);
+            encoder.backward(&mut ws, target, dp, dphi.view(), xm.view(), c, &handed);
+            Control::spoil_gradient(control, &layout, dp);
             add(dz, &x, &dx);
         }
         value

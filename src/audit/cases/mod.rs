@@ -15,9 +15,10 @@ mod stages;
 
 use std::ops::Range;
 
+use super::controls::Control;
 use super::gradients::{Case, Truth};
 use crate::linalg::Mat;
-use crate::nn::{Fault, Layout};
+use crate::nn::Layout;
 use crate::rng::{Rng, Streams};
 
 /// Every case, small ones first.
@@ -30,6 +31,9 @@ pub fn all() -> Vec<Case> {
     cases.extend(stages::cases());
     cases
 }
+
+/// Where a case adds its gradient to, if one is wanted, and the control that spoils it, if any.
+type Wanted<'a> = Option<(&'a mut [f64], Option<Control>)>;
 
 /// Collects the blocks of a case's vector.
 struct Vars {
@@ -95,10 +99,10 @@ impl Vars {
     }
 
     /// The case of `run(z, gradient)`: returns the loss, and adds its gradient to the slice if one
-    /// is given, with the fault switched on.
+    /// is given, spoilt by the control if there is one.
     fn case<F>(self, name: &str, shape: String, run: F) -> Case
     where
-        F: Fn(&[f64], Option<(&mut [f64], Fault)>) -> f64 + Clone + Send + Sync + 'static,
+        F: Fn(&[f64], Wanted<'_>) -> f64 + Clone + Send + Sync + 'static,
     {
         let (start, loss) = (self.start.clone(), run.clone());
         Case {
@@ -107,20 +111,15 @@ impl Vars {
             blocks: self.blocks,
             start: self.start,
             truth: Truth::Differences(Box::new(move |z| loss(z, None))),
-            analytic: Box::new(move |fault| {
+            analytic: Box::new(move |control| {
                 let mut gradient = vec![0.0; start.len()];
-                run(&start, Some((&mut gradient, fault)));
+                run(&start, Some((&mut gradient, control)));
                 gradient
             }),
             detached: Vec::new(),
             sample: None,
         }
     }
-}
-
-/// The fault that a run of a case has switched on; none when only the loss is wanted.
-fn fault_of(gradient: &Option<(&mut [f64], Fault)>) -> Fault {
-    gradient.as_ref().map_or(Fault::None, |g| g.1)
 }
 
 /// A block of the vector as a matrix.
@@ -146,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gradient_is_right_and_every_fault_is_caught() {
+    fn every_gradient_is_right_and_every_control_is_caught() {
         // The full-size cases take seconds: `pomdp-fs audit gradients` runs them.
         let cases: Vec<Case> = all().into_iter().filter(|c| c.sample.is_none()).collect();
-        let report = check_all(&cases, Fault::None, |_| {});
+        let report = check_all(&cases, None, |_| {});
         for c in &report.cases {
             assert!(c.pass, "{c:?}");
         }

@@ -2,7 +2,8 @@
 //! gradients with weights β₁^(t−s), and likewise for the squares.
 
 use super::{Case, Truth, Vars};
-use crate::nn::{Adam, AdamConfig, Fault};
+use crate::audit::Control;
+use crate::nn::{Adam, AdamConfig};
 
 const STEPS: usize = 7;
 
@@ -32,18 +33,32 @@ fn case(kind: &str, config: AdamConfig) -> Case {
         })),
         analytic: {
             let first = v.start;
-            Box::new(move |fault: Fault| {
-                let mut adam = Adam::new(9, config);
-                adam.fault = fault;
+            Box::new(move |control| {
+                let mut adam = Adam::new(9, spoilt(config, control));
+                adam.steps += u64::from(control == Some(Control::AdamBiasCorrection));
+                let coupled = control == Some(Control::AdamDecayCoupled);
+                let decay = if coupled { config.decay } else { 0.0 };
                 let mut p = first.clone();
                 for g in &gradients {
-                    adam.step(&mut p, g);
+                    let g: Vec<f64> = g.iter().zip(&p).map(|(g, p)| g + decay * p).collect();
+                    adam.step(&mut p, &g);
                 }
                 p
             })
         },
         detached: Vec::new(),
         sample: None,
+    }
+}
+
+/// The settings under a control: decays exchanged; no decay of the optimiser's own when it is part of
+/// the gradient.
+fn spoilt(config: AdamConfig, control: Option<Control>) -> AdamConfig {
+    let (beta1, beta2) = config.betas;
+    match control {
+        Some(Control::AdamBetasSwapped) => AdamConfig { betas: (beta2, beta1), ..config },
+        Some(Control::AdamDecayCoupled) => AdamConfig { decay: 0.0, ..config },
+        _ => config,
     }
 }
 

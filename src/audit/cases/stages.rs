@@ -1,13 +1,15 @@
 //! The losses of both stages with respect to the whole arena, small and at full size.
 
-use super::{Case, Vars, fault_of};
+use super::{Case, Vars};
+use crate::audit::Control;
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
-use crate::method::pomdp_fs::{
-    DiscWeights, Network, NetworkConfig, Rollouts, Stage1, Stage2Weights, Trajectories,
-};
-use crate::nn::{Dropout, EncoderConfig, Fault};
+use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
+use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
+use crate::method::pomdp_fs::stage2::rollout::{Actions, Rollouts};
+use crate::method::pomdp_fs::{Network, NetworkConfig};
+use crate::nn::{Dropout, EncoderConfig};
 use crate::rng::Rng;
 
 /// Coordinates compared at full size; a tenth of them through the steps of Stage 2.
@@ -15,13 +17,14 @@ const SAMPLE: usize = 4000;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
-        disc_loss("stage1/disc-loss/paper", small(1, true), false, 9),
-        disc_loss("stage1/disc-loss/observation", small(3, false), true, 9),
-        policy_loss("stage1/policy-loss/paper", small(1, true), false),
-        policy_loss("stage1/policy-loss/observation", small(1, false), true),
+        disc("stage1/disc-loss/paper", small(1, true), false, 9),
+        disc("stage1/disc-loss/observation", small(3, false), true, 9),
+        policy("stage1/policy-loss/paper", small(1, true), false),
+        policy("stage1/policy-loss/observation", small(1, false), true),
         stage2("stage2/paper", small(1, false), 5, 3, Credit::Batch),
+        stage2("stage2/candidate-token", small(1, true), 4, 2, Credit::Batch),
         stage2("stage2/shaped", small(3, false), 5, 4, Credit::Steps),
-        disc_loss("full-size/stage1", EncoderConfig::paper(23, 14), false, 2),
+        disc("full-size/stage1", EncoderConfig::paper(23, 14), false, 2),
         stage2("full-size/stage2", EncoderConfig::paper(23, 14), 2, 2, Credit::Steps),
     ];
     for case in &mut cases {
@@ -71,37 +74,39 @@ fn setting(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Setti
     let x = vars.constant(rows, encoder.features);
     let coin = |rng: &mut Rng, p: f64| rng.bernoulli(p);
     let candidates = Labels::from_fn(rows, encoder.labels, |_, _| coin(&mut vars.rng, 0.6));
-    let c = number(&candidates);
+    let c = candidates.to_mat();
     let z = Mat::from_fn(rows, encoder.labels, |i, j| {
         f64::from(u8::from(candidates.get(i, j) && coin(&mut vars.rng, 0.5)))
     });
     Setting { network, vars, x, candidates, c, z }
 }
 
-fn number(labels: &Labels) -> Mat<f64> {
-    Mat::from_fn(labels.rows(), labels.cols(), |i, j| f64::from(u8::from(labels.get(i, j))))
-}
-
-/// The same network with a fault switched on.
-fn faulty(network: &Network, fault: Fault) -> Network {
-    let mut network = network.clone();
-    network.encoder.fault = fault;
-    network
-}
-
 /// ℓ_disc (7) with the graph term and dropout; the two policies must get nothing.
-fn disc_loss(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Case {
+fn disc(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Case {
     let Setting { network, vars, x, c, z, .. } = setting(name, encoder, sees, rows);
     let graph = Graph::new(&x, 2).expect("finite");
+    let fewer = Graph::new(&x, 1).expect("finite");
+    let nothing = Mat::zeros(rows, encoder.labels);
     let mean = 1.0 / (rows * encoder.labels) as f64;
     let weights = DiscWeights { bce: mean, graph: 0.5 * mean };
-    let dropout = Some(Dropout { rate: 0.2, key: 3 });
+    let dropout = Dropout { rate: 0.2, key: 3 };
     let mut case = vars.case(name, shape(&encoder, rows), move |p, gradient| {
-        let mut stage = Stage1::new(faulty(&network, fault_of(&gradient)));
-        stage.forward(x.view(), c.view(), p, dropout);
-        let loss = stage.disc_loss(&z, &graph, weights);
+        let control = gradient.as_ref().and_then(|(_, control)| *control);
+        let spoilt = |c: Control| control == Some(c);
+        let batch = (x.view(), c.view());
+        let mut saved = network.stage1_saved();
+        network.forward(&mut saved, batch, p, Some(dropout));
+        let z = if spoilt(Control::BceTargetIgnored) { &nothing } else { &z };
+        let graph = if spoilt(Control::LaplacianEdgesMissing) { &fewer } else { &graph };
+        let mut dlogits = saved.logits.clone();
+        let loss = disc_loss(&mut dlogits, &saved.logits, z, graph, weights);
         if let Some((dp, _)) = gradient {
-            stage.disc_backward(dp, (x.view(), c.view()), p);
+            if spoilt(Control::SavedStale) {
+                network.forward(&mut saved, batch, p, Some(Dropout { key: 4, ..dropout }));
+            }
+            let handed = Control::weights(control, &network.layout, p);
+            network.disc_backward(dp, &dlogits, batch, &handed, &mut saved);
+            Control::spoil_gradient(control, &network.layout, dp);
         }
         loss.bce + loss.graph
     });
@@ -111,21 +116,30 @@ fn disc_loss(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Cas
 
 /// ℓ_pol (11) with φ detached: the numeric side holds φ at its value, so every parameter of the
 /// encoder must get exactly zero.
-fn policy_loss(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
+fn policy(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
     const ROWS: usize = 4;
     let Setting { network, mut vars, x, candidates, c, z } = setting(name, encoder, sees, ROWS);
     let advantage = vars.constant(ROWS, encoder.labels);
     let frozen = vars.start.clone();
     let theta = network.label_policy_range();
+    let all = Labels::from_fn(ROWS, encoder.labels, |_, _| true);
     let mut case = vars.case(name, shape(&encoder, ROWS), move |p, gradient| {
         // Everything but θ stays at the starting point: that is what "detached" means.
         let mut held = frozen.clone();
         held[theta.clone()].copy_from_slice(&p[theta.clone()]);
-        let mut stage = Stage1::new(faulty(&network, fault_of(&gradient)));
-        stage.forward(x.view(), c.view(), &held, None);
-        let loss = stage.policy_loss(&z, &candidates, &advantage);
+        let control = gradient.as_ref().and_then(|(_, control)| *control);
+        let batch = (x.view(), c.view());
+        let mut saved = network.stage1_saved();
+        network.forward(&mut saved, batch, &held, None);
+        let leaks = control == Some(Control::BernoulliMaskLeak);
+        let open = if leaks { &all } else { &candidates };
+        let mut dscores = saved.scores.clone();
+        let loss = policy_loss(&mut dscores, &saved.scores, &z, open, &advantage);
         if let Some((dp, _)) = gradient {
-            stage.policy_backward(dp, (x.view(), c.view()), &held);
+            network.policy_backward(dp, &dscores, &held, &saved);
+            if control == Some(Control::PolicyNotDetached) {
+                network.disc_backward(dp, &dscores, batch, &held, &mut saved);
+            }
         }
         loss
     });
@@ -143,8 +157,11 @@ enum Credit {
 /// The joint loss (18) through T steps, with masks and baseline; the actions are held fixed.
 fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit: Credit) -> Case {
     let Setting { network, mut vars, x, z, .. } = setting(name, encoder, false, rows);
-    let actions =
+    let actions: Vec<Vec<usize>> =
         (0..rows).map(|_| vars.rng.permutation(encoder.features)[..steps].to_vec()).collect();
+    let reordered: Vec<Vec<usize>> =
+        actions.iter().map(|a| a.iter().rev().copied().collect()).collect();
+    let (actions, reordered) = (Actions::new(&actions), Actions::new(&reordered));
     let mean = 1.0 / (rows * encoder.labels) as f64;
     let (reward, supervised) = match credit {
         Credit::Batch => {
@@ -157,8 +174,7 @@ fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit:
             (vars.constant(rows, steps), along)
         }
     };
-    let trajectories = Trajectories {
-        actions,
+    let advantages = Advantages {
         reward,
         baseline: vec![-0.7; steps],
         scale: (0..steps).map(|t| 1.0 + 0.3 * t as f64).collect(),
@@ -166,12 +182,22 @@ fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit:
     let weights = Stage2Weights { supervised, policy: 1.0 / rows as f64, temperature: 0.8 };
     let title = format!("{}, {steps} steps", shape(&encoder, rows));
     let mut case = vars.case(name, title, move |p, gradient| {
-        let mut rollouts = Rollouts::new(faulty(&network, fault_of(&gradient)));
-        let dp = gradient.map(|g| g.0);
-        let loss = rollouts.loss(dp, &x, &z, p, &trajectories, &weights);
+        let (mut advantages, mut weights) = (advantages.clone(), weights.clone());
+        let mut actions = &actions;
+        match gradient.as_ref().and_then(|(_, control)| *control) {
+            Some(Control::BaselineForgotten) => advantages.baseline.fill(0.0),
+            Some(Control::ReplayReordered) => actions = &reordered,
+            Some(Control::TemperatureMissing) => weights.temperature = 1.0,
+            _ => {}
+        }
+        let mut rollouts = Rollouts::new(network.clone());
+        let (advantages, weights) = (&advantages, &weights);
+        let replay = Replay { x: &x, y: &z, actions, advantages, weights };
+        let loss = rollouts.loss(gradient.map(|g| g.0), &replay, 0..rows, p);
         loss.supervised + loss.policy
     });
-    case.detached = blocks(&case, &["label_policy"]);
+    // The candidate token shows the empty set, so its weights are multiplied by zeros.
+    case.detached = blocks(&case, &["label_policy", "tokens.candidates.w"]);
     case
 }
 

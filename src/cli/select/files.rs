@@ -78,7 +78,7 @@ fn about(setting: &Setting, outcome: &Fitted, scores: &[Scores]) -> Map<String, 
 fn ranking(setting: &Setting, outcome: &Fitted) -> Result<Vec<u8>> {
     let head =
         names(["rank", "index", "name", "score", "frequency", "mean_credit", "mean_probability"]);
-    let t = &trained(outcome).treatment;
+    let t = &trained(outcome).features;
     let rows = outcome.ranking.iter().enumerate().map(|(k, r)| {
         let f = r.feature;
         vec![
@@ -115,8 +115,9 @@ fn history(outcome: &Fitted) -> Result<Vec<u8>> {
     let (first, second) = &trained(outcome).history;
     let one = first.iter().enumerate().map(|(k, e)| {
         let mut row = vec!["1".to_owned(), (k + 1).to_string()];
-        let values = [e.bce, e.graph, e.reward, e.rho, e.mean_p, e.entropy];
-        row.extend(values.map(|v| v.to_string()));
+        row.extend([e.bce, e.graph, e.reward].map(|v| v.to_string()));
+        row.push(e.rho.map_or(String::new(), |v| v.to_string()));
+        row.extend([e.mean_p, e.entropy].map(|v| v.to_string()));
         row.push(e.epsilon.map_or(String::new(), |v| v.to_string()));
         row.extend([e.gradient_norm, e.policy_gradient_norm].map(|v| v.to_string()));
         row.extend(std::iter::repeat_n(String::new(), 4));

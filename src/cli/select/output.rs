@@ -11,7 +11,7 @@ use crate::cli::Context;
 use crate::data::Labels;
 use crate::measure::METRICS;
 use crate::method::Fitted;
-use crate::method::pomdp_fs::{Preset, Trained};
+use crate::method::pomdp_fs::Trained;
 
 /// Number of features and of metrics shown on the screen.
 const SHOWN_FEATURES: usize = 10;
@@ -60,10 +60,8 @@ pub(super) fn report(
 ) -> Result<()> {
     let (kept, all) = (pseudo(outcome).count(), setting.candidates.count());
     // The printed form has no observation model, and so no noise rate.
-    let rate = match setting.config.preset {
-        Preset::Observation => format!("; learned noise rate {:.3}", trained(outcome).rho),
-        Preset::Paper => String::new(),
-    };
+    let rate =
+        trained(outcome).rho.map_or(String::new(), |rho| format!("; learned noise rate {rho:.3}"));
     context.say(format!(
         "\nLabels: {} of {all} candidate labels removed ({:.1} %), {kept} kept{rate}",
         all - kept,
@@ -84,7 +82,7 @@ pub(super) fn report(
             k + 1,
             setting.dataset.feature_names[r.feature],
             r.score,
-            100.0 * trained(outcome).treatment.frequency[r.feature]
+            100.0 * trained(outcome).features.frequency[r.feature]
         ));
     }
     if !scores.is_empty() {

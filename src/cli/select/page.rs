@@ -105,12 +105,12 @@ fn tiles(setting: &Setting, outcome: &Fitted) -> Vec<Tile> {
             format!("{before:.4} with all candidates"),
         ));
     }
-    if setting.config.preset == Preset::Observation {
+    if let Some(rho) = trained(outcome).rho {
         let note = match setting.noise {
             Some(rate) => format!("{rate:.3} was added"),
             None => "chance that a wrong label is a candidate".to_owned(),
         };
-        tiles.push(tile(format!("{:.3}", trained(outcome).rho), "learned noise rate (ρ)", note));
+        tiles.push(tile(format!("{rho:.3}"), "learned noise rate (ρ)", note));
     }
     tiles
 }
@@ -129,7 +129,7 @@ fn curves(setting: &Setting, outcome: &Fitted) -> (Vec<Figure>, Vec<Figure>) {
             "Stage 1: noise rate ρ",
             "It should settle. A rate that keeps falling says that the model has begun to believe \
              the noise.",
-            vec![line("learned", Colour::Blue, one(|e| e.rho))],
+            vec![line("learned", Colour::Blue, first.iter().filter_map(|e| e.rho).collect())],
         );
         if let Some(rate) = setting.noise {
             (rho.chart.reference, rho.dashed) = (Some(rate), Some(format!("added: {rate:.3}")));
@@ -187,7 +187,7 @@ fn features(setting: &Setting, outcome: &Fitted) -> Vec<FeatureBar> {
     best.map(|r| FeatureBar {
         name: setting.dataset.feature_names[r.feature].clone(),
         score: r.score,
-        frequency: trained(outcome).treatment.frequency[r.feature],
+        frequency: trained(outcome).features.frequency[r.feature],
     })
     .collect()
 }

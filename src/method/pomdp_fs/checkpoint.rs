@@ -1,47 +1,49 @@
-//! A fit's progress as one file, so that an interrupted run goes on to the same bytes.
+//! A fit's progress as bytes, so that an interrupted run goes on to the same result.
 //!
-//! The file is a safetensors file: arrays as tensors (f32 and f64, exactly), the rest as JSON in its
-//! metadata. It is replaced atomically after an epoch, so it is always whole.
+//! The bytes are a safetensors file (arrays as tensors, f32 and f64, exactly; the rest as JSON in its
+//! metadata), followed by the SHA-256 of all that. A flipped bit is therefore found before anything
+//! is read, and a fingerprint of data and settings keeps the progress of another fit out.
 
-use std::collections::HashMap;
-
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::fit::Progress;
-use super::stage1::{Epoch1, State1};
-use super::stage2::{Epoch2, State2};
+use super::stage1::train::{Epoch1, State1};
+use super::stage2::ranking::Credits;
+use super::stage2::train::{Epoch2, State2};
 use crate::linalg::Mat;
-use crate::nn::{Adam, AdamConfig, Fault};
-use crate::num::little_endian;
+use crate::nn::{Adam, AdamConfig};
+use crate::tensors::{Packer, Unpacked};
 use crate::{Error, Result};
+
+/// Bytes of a SHA-256.
+const DIGEST: usize = 32;
 
 /// Everything that is not an array.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     fingerprint: String,
     part: usize,
-    rho: f64,
+    rho: Option<f64>,
     shape: (usize, usize),
-    stage1: Option<Stage>,
-    stage2: Option<Stage>,
+    stage1: Option<Stage<Option<f64>>>,
+    stage2: Option<Stage<f64>>,
     history1: Vec<Epoch1>,
     history2: Vec<Epoch2>,
 }
 
 /// Scalars of a stage: epoch, steps of its two optimisers, ρ or b.
 #[derive(Serialize, Deserialize)]
-struct Stage {
+struct Stage<V> {
     epoch: usize,
     steps: (u64, u64),
-    value: f64,
+    value: V,
 }
 
 /// Packs the progress of a fit. `fingerprint` names data and settings; see [`unpack`].
 pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Vec<u8> {
-    let mut tensors: Vec<(&str, Dtype, Vec<u8>)> = Vec::new();
-    let mut put = |name, values: &[f32]| tensors.push((name, Dtype::F32, little_endian(values)));
+    let mut packer = Packer::default();
+    let mut put = |name: &str, values: &[f32]| packer.put(name, &[values.len()], values);
     put("confidence", progress.confidence.as_slice());
     put("disambiguator", disambiguator);
     if let Some(s) = &progress.stage1 {
@@ -57,8 +59,8 @@ pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Ve
         put("stage2.main.v", &s.main.v);
         put("stage2.psi.m", &s.psi.m);
         put("stage2.psi.v", &s.psi.v);
-        tensors.push(("stage2.selected", Dtype::F64, little_endian(&s.selected)));
-        tensors.push(("stage2.credit", Dtype::F64, little_endian(&s.credit)));
+        packer.put("stage2.selected", &[s.credits.selected.len()], &s.credits.selected);
+        packer.put("stage2.credit", &[s.credits.credit.len()], &s.credits.credit);
     }
     let rest = Rest {
         fingerprint: fingerprint.into(),
@@ -79,51 +81,46 @@ pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Ve
         history2: progress.history2.clone(),
     };
     let text = serde_json::to_string(&rest).expect("plain values");
-    let views = tensors.iter().map(|(name, dtype, bytes)| {
-        let size = if *dtype == Dtype::F32 { 4 } else { 8 };
-        let view = TensorView::new(*dtype, vec![bytes.len() / size], bytes);
-        (*name, view.expect("sizes agree"))
-    });
-    let metadata = HashMap::from([("progress".to_owned(), text)]);
-    safetensors::serialize(views, Some(metadata)).expect("valid tensors")
+    let mut file = packer.pack(Some(("progress", text))).expect("lists of numbers");
+    let digest = Sha256::digest(&file);
+    file.extend_from_slice(&digest);
+    file
 }
 
-/// Unpacks what [`pack`] made; refuses a file of another fit. `rates` are the optimisers' settings
-/// (Stage 1 main, label policy, Stage 2 main, ψ), which belong to the configuration.
+/// Unpacks what [`pack`] made; refuses bytes that are damaged or of another fit. `rates` are the
+/// optimisers' settings (Stage 1 main, label policy, Stage 2 main, ψ), which belong to the
+/// configuration.
 pub fn unpack(
     file: &[u8],
     fingerprint: &str,
     rates: [AdamConfig; 4],
 ) -> Result<(Progress, Vec<f32>)> {
+    let damaged = || {
+        Error::input("the stored progress is damaged: its SHA-256 is not that of its content")
+            .hint("delete it and start the fit anew")
+    };
+    let (content, digest) = file.split_last_chunk::<DIGEST>().ok_or_else(damaged)?;
+    if Sha256::digest(content)[..] != digest[..] {
+        return Err(damaged());
+    }
     let broken = |what: &dyn std::fmt::Display| {
         Error::input(format!("the stored progress cannot be read: {what}"))
-            .hint("run again without --resume")
+            .hint("it may be of another version; delete it and start the fit anew")
     };
-    let (_, header) = SafeTensors::read_metadata(file).map_err(|e| broken(&e))?;
-    let text = header.metadata().as_ref().and_then(|m| m.get("progress"));
-    let text = text.ok_or_else(|| broken(&"it has no progress record"))?;
-    let rest: Rest = serde_json::from_str(text).map_err(|e| broken(&e))?;
+    let arrays = Unpacked::new(content)?;
+    let rest: Rest = serde_json::from_str(arrays.note("progress")?).map_err(|e| broken(&e))?;
     if rest.fingerprint != fingerprint {
         return Err(Error::input("the stored progress belongs to other data or other settings")
-            .hint("give the same data, options and seed as before, or run without --resume"));
+            .hint("give the same data, settings and seed as before, or delete it and start anew"));
     }
-    let tensors = SafeTensors::deserialize(file).map_err(|e| broken(&e))?;
-    let f32s = |name: &str| -> Result<Vec<f32>> {
-        let data = tensors.tensor(name).map_err(|e| broken(&e))?.data().to_vec();
-        Ok(data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("4"))).collect())
-    };
-    let f64s = |name: &str| -> Result<Vec<f64>> {
-        let data = tensors.tensor(name).map_err(|e| broken(&e))?.data().to_vec();
-        Ok(data.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("8"))).collect())
-    };
     let adam = |name: &str, steps: u64, config: AdamConfig| -> Result<Adam<f32>> {
-        let (m, v) = (f32s(&format!("{name}.m"))?, f32s(&format!("{name}.v"))?);
-        Ok(Adam { config, m, v, steps, fault: Fault::None })
+        let (m, v) = (arrays.get(&format!("{name}.m"))?, arrays.get(&format!("{name}.v"))?);
+        Ok(Adam { config, m, v, steps })
     };
     let stage1 = match &rest.stage1 {
         None => None,
         Some(s) => Some(State1 {
-            p: f32s("stage1.p")?,
+            p: arrays.get("stage1.p")?,
             disc: adam("stage1.disc", s.steps.0, rates[0])?,
             policy: adam("stage1.policy", s.steps.1, rates[1])?,
             rho: s.value,
@@ -133,16 +130,18 @@ pub fn unpack(
     let stage2 = match &rest.stage2 {
         None => None,
         Some(s) => Some(State2 {
-            p: f32s("stage2.p")?,
+            p: arrays.get("stage2.p")?,
             main: adam("stage2.main", s.steps.0, rates[2])?,
             psi: adam("stage2.psi", s.steps.1, rates[3])?,
             baseline: s.value,
             epoch: s.epoch,
-            selected: f64s("stage2.selected")?,
-            credit: f64s("stage2.credit")?,
+            credits: Credits {
+                selected: arrays.get("stage2.selected")?,
+                credit: arrays.get("stage2.credit")?,
+            },
         }),
     };
-    let confidence = f32s("confidence")?;
+    let confidence: Vec<f32> = arrays.get("confidence")?;
     if confidence.len() != rest.shape.0 * rest.shape.1 {
         return Err(broken(&"its confidences have another size"));
     }
@@ -155,5 +154,5 @@ pub fn unpack(
         history1: rest.history1,
         history2: rest.history2,
     };
-    Ok((progress, f32s("disambiguator")?))
+    Ok((progress, arrays.get("disambiguator")?))
 }

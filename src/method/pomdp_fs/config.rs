@@ -66,22 +66,22 @@ pub struct Config {
     pub dropout: f64,
     /// Decoupled weight decay of encoder and discriminative head.
     pub decay: f64,
-    /// ρ at the start: probability that a label that is not true became a candidate. 0: the
+    /// ρ at the start: probability that a label that is not true became a candidate. Not given: the
     /// largest value that the data allow (see `noise_rate.rs`).
-    pub rho: f64,
+    pub rho: Option<f64>,
     /// τ, weight of the entropy in the observation reward.
     pub entropy: f64,
-    /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. 0: off.
-    pub cross_fit: usize,
+    /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. Not given: off.
+    pub cross_fit: Option<usize>,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
     /// E₂, epochs of Stage 2; when it is not given, as many as `updates2` needs.
     pub epochs2: Option<usize>,
     /// Updates of Stage 2 that are wanted when `epochs2` is not given: a small set, with few batches
-    /// an epoch, needs more epochs to learn as much.
+    /// per epoch, needs more epochs to learn as much.
     pub updates2: usize,
-    /// Longest rollout: T = min(k_fs, rollout). 0: T = k_fs, as printed.
-    pub rollout: usize,
+    /// Longest rollout: T = min(k_fs, rollout). Not given: T = k_fs, as printed.
+    pub rollout: Option<usize>,
     /// η_fs, of encoder and discriminative head in Stage 2.
     pub rate_fs: f64,
     /// Learning rate of the feature policy ψ.
@@ -122,13 +122,13 @@ impl Config {
             neighbours: 5,
             dropout: 0.0,
             decay: 0.0,
-            rho: 0.0,
+            rho: None,
             entropy: 0.0,
-            cross_fit: 0,
+            cross_fit: None,
             at_least_one: false,
             epochs2: Some(4),
             updates2: 120,
-            rollout: 0,
+            rollout: None,
             rate_fs: 1e-3,
             rate_psi: 1e-3,
             lambda_fs: 1.0,
@@ -149,7 +149,7 @@ impl Config {
                 decay: 1e-2,
                 entropy: 1.0,
                 epochs2: None,
-                rollout: 64,
+                rollout: Some(64),
                 rate_psi: 1e-2,
                 gamma: 0.0,
                 ranking: Ranking::Credit,
@@ -158,8 +158,8 @@ impl Config {
         }
     }
 
-    /// Numeric settings: name, value, smallest, largest.
-    fn ranges(&self) -> [(&'static str, f64, f64, f64); 26] {
+    /// Numeric settings that always have a value: name, value, smallest, largest.
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 22] {
         let n = |v: usize| v as f64;
         [
             ("width", n(self.width), 1.0, 4096.0),
@@ -175,12 +175,8 @@ impl Config {
             ("neighbours", n(self.neighbours), 0.0, 1e6),
             ("dropout", self.dropout, 0.0, 0.95),
             ("decay", self.decay, 0.0, 1.0),
-            ("rho", self.rho, 0.0, 0.6),
             ("entropy", self.entropy, 0.0, 100.0),
-            ("cross_fit", n(self.cross_fit), 0.0, 100.0),
-            ("epochs2", n(self.epochs2.unwrap_or(0)), 0.0, 1e6),
             ("updates2", n(self.updates2), 1.0, 1e9),
-            ("rollout", n(self.rollout), 0.0, 1e6),
             ("rate_fs", self.rate_fs, 0.0, 1.0),
             ("rate_psi", self.rate_psi, 0.0, 1.0),
             ("lambda_fs", self.lambda_fs, 0.0, 1e6),
@@ -188,6 +184,17 @@ impl Config {
             ("gamma", self.gamma, 0.0, 1.0),
             ("clip", self.clip, 1e-6, 1e6),
             ("memory_limit", n(self.memory_limit), 16.0, 1e6),
+        ]
+    }
+
+    /// Numeric settings that may be left open.
+    fn optional_ranges(&self) -> [(&'static str, Option<f64>, f64, f64); 4] {
+        let n = |v: Option<usize>| v.map(|v| v as f64);
+        [
+            ("rho", self.rho, 0.01, 0.6),
+            ("cross_fit", n(self.cross_fit), 2.0, 100.0),
+            ("epochs2", n(self.epochs2), 0.0, 1e6),
+            ("rollout", n(self.rollout), 1.0, 1e6),
         ]
     }
 
@@ -208,10 +215,9 @@ impl Config {
         ]
     }
 
-    /// The network for d features and L labels. The observation preset keeps C out of the encoder,
-    /// or the prior could read it off, and gives it to the policy.
+    /// The network for d features and L labels.
     pub fn network(&self, features: usize, labels: usize) -> NetworkConfig {
-        let observation = self.preset == Preset::Observation;
+        let objective = self.preset.objective();
         NetworkConfig {
             encoder: EncoderConfig {
                 features,
@@ -223,10 +229,9 @@ impl Config {
                 norm: self.norm,
                 activation: self.activation,
                 groups: self.groups.min(features),
-                candidate_token: !observation,
-                cls_only: true,
+                candidate_token: objective.candidate_token,
             },
-            policy_sees_candidates: observation,
+            policy_sees_candidates: objective.policy_sees_candidates,
         }
     }
 }
@@ -237,11 +242,14 @@ impl Settings for Config {
         for (name, value, low, high) in self.ranges() {
             within(name, value, low, high)?;
         }
-        if !(self.temperature > 0.0 && self.temperature <= 1e3) {
-            return Err(out_of_range("temperature", self.temperature, "above 0, at most 1000"));
+        for (name, value, low, high) in self.optional_ranges() {
+            value.map_or(Ok(()), |value| within(name, value, low, high))?;
         }
-        if self.cross_fit == 1 {
-            return Err(out_of_range("cross_fit", 1.0, "0 (off) or 2 to 100"));
+        if !(self.temperature > 0.0 && self.temperature <= 1e3) {
+            return Err(Error::config(format!(
+                "temperature is {}, allowed: above 0, at most 1000",
+                self.temperature
+            )));
         }
         if !self.width.is_multiple_of(self.heads) {
             return Err(Error::config(format!(
@@ -257,10 +265,6 @@ impl Default for Config {
     fn default() -> Self {
         Config::new(Preset::Observation)
     }
-}
-
-fn out_of_range(name: &str, value: f64, allowed: &str) -> Error {
-    Error::config(format!("{name} is {value}, allowed: {allowed}"))
 }
 
 #[cfg(test)]
@@ -297,12 +301,13 @@ mod tests {
         assert_eq!((other.epochs1, other.ranking), (3, Ranking::Score));
         let message = |v: Value| changed(&c, &v).err().unwrap().message().to_owned();
         assert_eq!(message(json!({"epoch": 3})), "found setting 'epoch', which does not exist");
-        assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0 to 0.6");
+        assert_eq!(message(json!({"rho": 0.9})), "rho is 0.9, allowed: 0.01 to 0.6");
         assert_eq!(message(json!({"batch": 0})), "batch is 0, allowed: 1 to 65536");
-        assert_eq!(
-            message(json!({"cross_fit": 1})),
-            "cross_fit is 1, allowed: 0 (off) or 2 to 100"
-        );
+        assert_eq!(message(json!({"cross_fit": 1})), "cross_fit is 1, allowed: 2 to 100");
+        assert_eq!(message(json!({"rollout": 0})), "rollout is 0, allowed: 1 to 1000000");
+        let open = json!({"rollout": null, "rho": null, "cross_fit": null});
+        let open = changed(&changed(&c, &json!({"rho": 0.2, "cross_fit": 3})).unwrap(), &open);
+        assert_eq!(open.unwrap(), Config { rollout: None, ..c.clone() });
         assert!(message(json!({"temperature": 0.0})).starts_with("temperature is 0, allowed"));
         assert!(message(json!({"width": 30})).contains("multiple of the heads"));
         assert!(message(json!({"batch": "many"})).contains("setting 'batch'"));

@@ -8,16 +8,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::config::{Config, Preset, Ranking};
+use super::checkpoint::{pack, unpack};
+use super::config::Config;
 use super::network::Network;
-use super::stage1::{Epoch1, State1, Trainer1, harden, numbers};
-use super::stage2::{Epoch2, State2, Trainer2, Treatment};
+use super::stage1::labels::pseudo_labels;
+use super::stage1::train::{Epoch1, State1, Trainer1};
+use super::stage2::ranking::FeatureStatistics;
+use super::stage2::train::{Epoch2, State2, Trainer2};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::method::settings::{self, Settings};
-use crate::method::{Context, Fitted, Method, Ranked, Training};
+use crate::method::{Context, Fitted, Method, Training};
+use crate::num::little_endian;
 use crate::rng::Streams;
-use crate::{Error, Result};
+use crate::{Error, Result, checksum};
 
 /// Where a fit stands, between two epochs.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +32,8 @@ pub struct Progress {
     pub part: usize,
     /// Confidences of the rows whose part is done (cross-fitting), then of all rows.
     pub confidence: Mat<f32>,
-    /// ρ of the model on all rows, once Stage 1 is done.
-    pub rho: f64,
+    /// ρ of the model on all rows, as it was learned so far.
+    pub rho: Option<f64>,
     /// Stage 2, once it has begun.
     pub stage2: Option<State2>,
     /// Epochs of Stage 1 of the model on all rows.
@@ -41,14 +45,14 @@ pub struct Progress {
 /// What a fit learned besides ranking and labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// How the final policy treats each feature.
-    pub treatment: Treatment,
+    /// What the final policy does with each feature.
+    pub features: FeatureStatistics,
     /// Weights after Stage 1: they disambiguate new rows.
     pub disambiguator: Vec<f32>,
     /// Weights after Stage 2.
     pub selector: Vec<f32>,
-    /// The learned noise rate.
-    pub rho: f64,
+    /// The learned noise rate, if there is an observation model.
+    pub rho: Option<f64>,
     /// Epochs of both stages.
     pub history: (Vec<Epoch1>, Vec<Epoch2>),
 }
@@ -60,12 +64,20 @@ pub struct Fit<'a> {
     network: Network,
     budget: usize,
     streams: Streams,
+    /// Rows that each part of cross-fitting holds out.
     parts: Vec<Vec<usize>>,
     progress: Progress,
+    /// The trainer of the stage (and part) that is going on; made when its first epoch is due.
+    trainer: Option<Trainer<'a>>,
     /// Weights after Stage 1, kept while Stage 2 moves on.
     disambiguator: Vec<f32>,
-    /// Confidences of all rows after the Stage-1 epoch that was done last, until they are judged.
+    /// Confidences of all rows after the Stage-1 epoch that was done last, until ε is known.
     latest: Option<Mat<f32>>,
+}
+
+enum Trainer<'a> {
+    Stage1(Box<Trainer1<'a>>),
+    Stage2(Box<Trainer2<'a>>),
 }
 
 impl<'a> Fit<'a> {
@@ -82,37 +94,35 @@ impl<'a> Fit<'a> {
         if budget == 0 {
             return Err(Error::config("the budget is 0, expected at least one feature"));
         }
-        if config.cross_fit > n {
+        let parts = config.cross_fit.unwrap_or(0);
+        if parts > n {
             return Err(Error::config(format!(
-                "cross_fit is {} but there are {n} rows, expected at most as many parts as rows",
-                config.cross_fit
+                "cross_fit is {parts} but there are {n} rows, expected at most as many parts as rows"
             )));
         }
         let network = Network::new(config.network(d, labels))?;
         let order = streams.stream("cross-fit").permutation(n);
-        let parts = (0..config.cross_fit)
-            .map(|k| order.iter().copied().skip(k).step_by(config.cross_fit).collect())
-            .collect();
+        let held_out = |k| order.iter().copied().skip(k).step_by(parts).collect();
         let progress = Progress {
             stage1: None,
             part: 0,
             confidence: Mat::zeros(n, labels),
-            rho: config.rho,
+            rho: None,
             stage2: None,
             history1: Vec::new(),
             history2: Vec::new(),
         };
-        let (disambiguator, latest) = (Vec::new(), None);
         Ok(Fit {
+            parts: (0..parts).map(held_out).collect(),
             config,
             training,
             network,
             budget,
             streams,
-            parts,
             progress,
-            disambiguator,
-            latest,
+            trainer: None,
+            disambiguator: Vec::new(),
+            latest: None,
         })
     }
 
@@ -130,14 +140,36 @@ impl<'a> Fit<'a> {
     pub fn resume(&mut self, progress: Progress, disambiguator: Vec<f32>) {
         self.progress = progress;
         self.disambiguator = disambiguator;
+        self.trainer = None;
     }
 
-    /// Writes ε of the present pseudo labels into the record of the Stage-1 epoch that was done last.
-    /// For the history alone: nothing that is learned depends on it.
-    pub fn judge(&mut self, truth: &Labels) {
+    /// Names everything that the result depends on: version, settings, budget, random streams, data.
+    /// A stored progress is continued by a fit with the same fingerprint alone.
+    pub fn fingerprint(&self) -> String {
+        let Training { x, candidates } = self.training;
+        let text = format!(
+            "{} {} {} {} {}x{}x{} ",
+            env!("CARGO_PKG_VERSION"),
+            serde_json::to_string(self.config).expect("plain values"),
+            self.budget,
+            // The key depends on the root seed and on the path of names below it.
+            self.streams.key("fingerprint"),
+            x.rows(),
+            x.cols(),
+            candidates.cols(),
+        );
+        let mut bytes = text.into_bytes();
+        bytes.extend(little_endian(x.as_slice()));
+        bytes.extend(candidates.as_slice().iter().map(|&on| u8::from(on)));
+        checksum::sha256(&bytes)
+    }
+
+    /// Writes ε of the present pseudo labels, from whoever knows the truth, into the record of the
+    /// Stage-1 epoch that was done last. Nothing that is learned depends on it.
+    pub fn record_epsilon(&mut self, epsilon: impl FnOnce(&Labels) -> Option<f64>) {
         if let (Some(p), Some(record)) = (self.latest.take(), self.progress.history1.last_mut()) {
-            let hard = harden(&p, self.training.candidates, self.config.at_least_one);
-            record.epsilon = Some(hard.hamming_distance(truth));
+            let (c, at_least_one) = (self.training.candidates, self.config.at_least_one);
+            record.epsilon = epsilon(&pseudo_labels(&p, c, at_least_one));
         }
     }
 
@@ -167,106 +199,114 @@ impl<'a> Fit<'a> {
         if self.progress.stage2.is_some() {
             return self.advance_stage2();
         }
-        let part = self.progress.part;
-        match self.parts.get(part).cloned() {
-            Some(held_out) => self.advance_part(&held_out),
-            None => self.advance_stage1(),
-        }?;
+        let mut trainer = match self.trainer.take() {
+            Some(Trainer::Stage1(trainer)) => trainer,
+            _ => Box::new(self.trainer1()),
+        };
+        let mut state = self.progress.stage1.take().unwrap_or_else(|| trainer.start());
+        let (record, confidence) = trainer.epoch(&mut state)?;
+        let last = state.epoch == self.config.epochs1;
+        if self.progress.part < self.parts.len() {
+            if last {
+                self.finish_part(&mut trainer, &state);
+            }
+        } else {
+            self.progress.history1.push(record);
+            self.progress.rho = state.rho;
+            if last {
+                self.begin_stage2(confidence.clone(), &state);
+            }
+            self.latest = Some(confidence);
+        }
+        if !last {
+            self.progress.stage1 = Some(state);
+            self.trainer = Some(Trainer::Stage1(trainer));
+        }
         Ok(true)
     }
 
-    /// Stage 1 on all rows but `held_out`; at its end these are disambiguated.
-    fn advance_part(&mut self, held_out: &[usize]) -> Result<()> {
-        let all = 0..self.training.x.rows();
-        let rows: Vec<usize> = all.filter(|i| !held_out.contains(i)).collect();
-        let (x, c) =
-            (self.training.x.select_rows(&rows), self.training.candidates.select_rows(&rows));
-        let streams = self.streams.child(&format!("part/{}", self.progress.part));
-        let mut trainer = Trainer1::new(self.config, self.network.clone(), &x, &c, streams);
-        let mut state = self.progress.stage1.take().unwrap_or_else(|| trainer.start());
-        trainer.epoch(&mut state)?;
-        if state.epoch < self.config.epochs1 {
-            self.progress.stage1 = Some(state);
-            return Ok(());
-        }
-        let x = self.training.x.select_rows(held_out);
-        let c = self.training.candidates.select_rows(held_out);
-        let confidence = trainer.confidence(&state.p, &x, &c);
+    /// For Stage 1 on all rows, or on all but those that the current part holds out.
+    fn trainer1(&self) -> Trainer1<'a> {
+        let part = self.progress.part;
+        let mut held_out = vec![false; self.training.x.rows()];
+        self.parts.get(part).into_iter().flatten().for_each(|&i| held_out[i] = true);
+        let rows = (0..held_out.len()).filter(|&i| !held_out[i]).collect();
+        let streams = if part < self.parts.len() {
+            self.streams.child(&format!("part/{part}"))
+        } else {
+            self.streams.child("stage1")
+        };
+        Trainer1::new(self.config, self.network.clone(), self.training, rows, streams)
+    }
+
+    /// The rows that this part held out are disambiguated by what it learned from the others.
+    fn finish_part(&mut self, trainer: &mut Trainer1<'a>, state: &State1) {
+        let held_out = &self.parts[self.progress.part];
+        let confidence = trainer.confidence(&state.p, held_out);
         for (k, &i) in held_out.iter().enumerate() {
             self.progress.confidence.row_mut(i).copy_from_slice(confidence.row(k));
         }
         self.progress.part += 1;
-        Ok(())
     }
 
-    /// Stage 1 on all rows; at its end Stage 2 begins.
-    fn advance_stage1(&mut self) -> Result<()> {
-        let Training { x, candidates } = self.training;
-        let streams = self.streams.child("stage1");
-        let network = self.network.clone();
-        let mut trainer = Trainer1::new(self.config, network, x, candidates, streams);
-        let mut state = self.progress.stage1.take().unwrap_or_else(|| trainer.start());
-        let (record, confidence) = trainer.epoch(&mut state)?;
-        self.progress.history1.push(record);
-        self.latest = Some(confidence.clone());
-        self.progress.rho = state.rho;
-        if state.epoch < self.config.epochs1 {
-            self.progress.stage1 = Some(state);
-            return Ok(());
-        }
+    fn begin_stage2(&mut self, confidence: Mat<f32>, state: &State1) {
         if self.parts.is_empty() {
             self.progress.confidence = confidence;
         }
-        let y = self.targets();
-        let trainer = self.trainer2(&y);
-        let stage2 = trainer.start(state.p.clone());
-        self.disambiguator = state.p;
-        self.progress.stage2 = Some(stage2);
-        Ok(())
+        let trainer = self.trainer2();
+        self.progress.stage2 = Some(trainer.start(state.p.clone()));
+        self.disambiguator.clone_from(&state.p);
+        self.trainer = Some(Trainer::Stage2(Box::new(trainer)));
     }
 
     fn advance_stage2(&mut self) -> Result<bool> {
         let mut state = self.progress.stage2.take().expect("Stage 2 has begun");
         let more = state.epoch < self.stage2_epochs();
         if more {
-            let y = self.targets();
-            let record = self.trainer2(&y).epoch(&mut state)?;
+            let mut trainer = self.take_trainer2();
+            let record = trainer.epoch(&mut state)?;
             self.progress.history2.push(record);
+            self.trainer = Some(Trainer::Stage2(trainer));
         }
         self.progress.stage2 = Some(state);
         Ok(more)
     }
 
-    fn trainer2<'b>(&'b self, y: &'b Mat<f32>) -> Trainer2<'b> {
-        let (network, streams) = (self.network.clone(), self.streams.child("stage2"));
-        Trainer2::new(self.config, network, self.training.x, y, self.budget, streams)
+    fn take_trainer2(&mut self) -> Box<Trainer2<'a>> {
+        match self.trainer.take() {
+            Some(Trainer::Stage2(trainer)) => trainer,
+            _ => Box::new(self.trainer2()),
+        }
     }
 
-    /// What Stage 2 learns from: hard pseudo labels as printed, or the posteriors.
-    fn targets(&self) -> Mat<f32> {
-        match self.config.preset {
-            Preset::Paper => numbers(&self.pseudo()),
-            Preset::Observation => self.progress.confidence.clone(),
-        }
+    fn trainer2(&self) -> Trainer2<'a> {
+        let (network, streams) = (self.network.clone(), self.streams.child("stage2"));
+        let y = if self.config.preset.objective().hard_targets {
+            self.pseudo().to_mat()
+        } else {
+            self.progress.confidence.clone()
+        };
+        Trainer2::new(self.config, network, self.training.x, y, self.budget, streams)
     }
 
     fn pseudo(&self) -> Labels {
         let candidates = self.training.candidates;
-        harden(&self.progress.confidence, candidates, self.config.at_least_one)
+        pseudo_labels(&self.progress.confidence, candidates, self.config.at_least_one)
     }
 
     /// Ranking and labels after the last epoch.
-    pub fn finish(self) -> Fitted {
-        let state = self.progress.stage2.as_ref().expect("advance until it returns false");
-        let y = self.targets();
-        let treatment = self.trainer2(&y).treatment(state);
+    pub fn finish(mut self) -> Fitted {
+        let mut trainer = self.take_trainer2();
+        let pseudo = self.pseudo();
+        let state = self.progress.stage2.expect("advance until it returns false");
+        let features = trainer.statistics(&state);
         Fitted {
-            ranking: rank_features(&treatment, self.config.ranking),
-            pseudo: Some(self.pseudo()),
-            confidence: Some(self.progress.confidence.clone()),
+            ranking: features.rank(self.config.ranking),
+            pseudo: Some(pseudo),
+            confidence: Some(self.progress.confidence),
             trained: Some(Arc::new(Trained {
-                treatment,
-                selector: state.p.clone(),
+                features,
+                selector: state.p,
                 disambiguator: self.disambiguator,
                 rho: self.progress.rho,
                 history: (self.progress.history1, self.progress.history2),
@@ -274,26 +314,6 @@ impl<'a> Fit<'a> {
             ..Fitted::default()
         }
     }
-}
-
-/// Best first. Features that were never selected come last; ties are broken by the average policy
-/// score, then by the index.
-fn rank_features(treatment: &Treatment, ranking: Ranking) -> Vec<Ranked> {
-    let score = match ranking {
-        Ranking::Frequency => &treatment.frequency,
-        Ranking::Score => &treatment.score,
-        Ranking::Credit => &treatment.credit,
-    };
-    let seen = |a: usize| treatment.frequency[a] > 0.0 || treatment.credit[a] != 0.0;
-    let mut order: Vec<usize> = (0..score.len()).collect();
-    order.sort_by(|&a, &b| {
-        seen(b)
-            .cmp(&seen(a))
-            .then(score[b].total_cmp(&score[a]))
-            .then(treatment.score[b].total_cmp(&treatment.score[a]))
-            .then(a.cmp(&b))
-    });
-    order.into_iter().map(|feature| Ranked { feature, score: score[feature] }).collect()
 }
 
 fn check_data(training: &Training<'_>) -> Result<()> {
@@ -316,7 +336,6 @@ fn check_data(training: &Training<'_>) -> Result<()> {
 /// The method, for tables and comparisons.
 #[derive(Clone, Debug)]
 pub struct PomdpFs {
-    name: String,
     /// Its settings.
     pub config: Config,
 }
@@ -324,17 +343,13 @@ pub struct PomdpFs {
 impl PomdpFs {
     /// `pomdp-fs` or, with preset `paper`, `pomdp-fs-paper`.
     pub fn new(config: Config) -> Self {
-        let name = match config.preset {
-            Preset::Observation => "pomdp-fs",
-            Preset::Paper => "pomdp-fs-paper",
-        };
-        PomdpFs { name: name.into(), config }
+        PomdpFs { config }
     }
 }
 
 impl Method for PomdpFs {
     fn name(&self) -> &str {
-        &self.name
+        self.config.preset.objective().method
     }
 
     fn settings(&self) -> Value {
@@ -348,15 +363,24 @@ impl Method for PomdpFs {
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let streams = context.streams.child("pomdp-fs");
         let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
+        let fingerprint = fit.fingerprint();
+        let observer = &mut *context.observer;
+        if let Some(stored) = observer.resume()? {
+            let (progress, weights) = unpack(&stored, &fingerprint, self.config.optimisers())?;
+            fit.resume(progress, weights);
+        }
         loop {
             let (done, total) = fit.done();
             let phase = if fit.stage() == 1 { "Stage 1" } else { "Stage 2" };
-            if !context.observer.progress(phase, done, total) {
+            if !observer.progress(phase, done, total) {
                 return Err(Error::cancelled());
             }
             if !fit.advance()? {
                 return Ok(fit.finish());
             }
+            fit.record_epsilon(|pseudo| observer.epsilon(pseudo));
+            let (progress, weights) = fit.progress();
+            observer.checkpoint(&|| pack(progress, weights, &fingerprint))?;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Small fits: what they promise, what they refuse, and that they can be interrupted.
 
 use super::*;
-use crate::method::Silent;
-use crate::method::pomdp_fs::checkpoint::{pack, unpack};
+use crate::method::pomdp_fs::Preset;
+use crate::method::{Observer, Silent};
 
 /// Label j is on when feature j is positive; the other features are noise.
 struct Toy {
@@ -24,10 +24,7 @@ fn quick(preset: Preset) -> Config {
 }
 
 fn run(config: &Config, t: &Toy, budget: usize) -> Result<Fitted> {
-    let training = Training { x: &t.x, candidates: &t.candidates };
-    let mut silent = Silent;
-    let mut context = Context { streams: Streams::new(3), budget, observer: &mut silent };
-    PomdpFs::new(config.clone()).fit(&training, &mut context)
+    run_observed(config, t, budget, &mut Silent)
 }
 
 #[test]
@@ -40,19 +37,10 @@ fn the_observation_model_removes_noise() {
     let (before, after) =
         (t.candidates.hamming_distance(&t.truth), pseudo.hamming_distance(&t.truth));
     assert!(after < 0.7 * before, "{after} after, {before} before");
-    assert!(
-        (outcome.trained.as_ref().unwrap().rho - 0.25).abs() < 0.08,
-        "rho {}",
-        outcome.trained.as_ref().unwrap().rho
-    );
+    let trained = outcome.trained.unwrap();
+    assert!((trained.rho.unwrap() - 0.25).abs() < 0.08, "rho {:?}", trained.rho);
     assert_eq!(outcome.ranking.len(), 8);
-    assert_eq!(
-        (
-            outcome.trained.as_ref().unwrap().history.0.len(),
-            outcome.trained.as_ref().unwrap().history.1.len()
-        ),
-        (12, 2)
-    );
+    assert_eq!((trained.history.0.len(), trained.history.1.len()), (12, 2));
 }
 
 #[test]
@@ -74,34 +62,112 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
     }
 }
 
-/// A fit that is thrown away after every epoch and continued from its progress.
+/// Keeps every checkpoint in `stored` and stops after each epoch.
+struct Interrupted<'a> {
+    stored: &'a mut Option<Vec<u8>>,
+    truth: &'a Labels,
+    patience: usize,
+}
+
+impl Observer for Interrupted<'_> {
+    fn progress(&mut self, _: &str, _: usize, _: usize) -> bool {
+        self.patience -= 1;
+        self.patience > 0
+    }
+    fn resume(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.stored.clone())
+    }
+    fn checkpoint(&mut self, state: &dyn Fn() -> Vec<u8>) -> Result<()> {
+        *self.stored = Some(state());
+        Ok(())
+    }
+    fn epsilon(&mut self, pseudo: &Labels) -> Option<f64> {
+        Some(pseudo.hamming_distance(self.truth))
+    }
+}
+
+fn run_observed(config: &Config, t: &Toy, budget: usize, o: &mut dyn Observer) -> Result<Fitted> {
+    let training = Training { x: &t.x, candidates: &t.candidates };
+    let mut context = Context { streams: Streams::new(3), budget, observer: o };
+    PomdpFs::new(config.clone()).fit(&training, &mut context)
+}
+
+/// A fit that is thrown away after every epoch and continued from its checkpoint.
 #[test]
 fn an_interrupted_fit_ends_with_the_same_bytes() {
     let t = toy(70, 4, 2);
-    for cross_fit in [0, 3] {
-        let config = Config { epochs1: 3, cross_fit, ..quick(Preset::Observation) };
-        let training = Training { x: &t.x, candidates: &t.candidates };
-        let whole = run(&config, &t, 2).unwrap();
-        let fresh = || Fit::new(&config, training, 2, Streams::new(3).child("pomdp-fs")).unwrap();
-        let mut stored = None;
+    for (preset, cross_fit) in
+        [(Preset::Observation, None), (Preset::Observation, Some(3)), (Preset::Paper, None)]
+    {
+        let config = Config { epochs1: 3, cross_fit, ..quick(preset) };
+        let (mut stored, truth) = (None, &t.truth);
+        let mut patient = Interrupted { stored: &mut None, truth, patience: usize::MAX };
+        let whole = run_observed(&config, &t, 2, &mut patient).unwrap();
+        let mut attempts = 0;
         let resumed = loop {
-            let mut fit = fresh();
-            if let Some(file) = stored.take() {
-                let file: Vec<u8> = file;
-                assert!(unpack(&file, "another", config.optimisers()).is_err());
-                assert!(unpack(&file[..file.len() / 2], "toy", config.optimisers()).is_err());
-                let (progress, weights) = unpack(&file, "toy", config.optimisers()).unwrap();
-                fit.resume(progress, weights);
+            let mut hasty = Interrupted { stored: &mut stored, truth, patience: 2 };
+            attempts += 1;
+            match run_observed(&config, &t, 2, &mut hasty) {
+                Ok(fitted) => break fitted,
+                Err(e) => assert_eq!(e.kind(), crate::ErrorKind::Cancelled),
             }
-            if !fit.advance().unwrap() {
-                break fit.finish();
-            }
-            let (progress, weights) = fit.progress();
-            stored = Some(pack(progress, weights, "toy"));
         };
-        assert_eq!(resumed.ranking, whole.ranking, "cross_fit {cross_fit}");
-        assert_eq!(resumed.confidence, whole.confidence, "cross_fit {cross_fit}");
-        assert_eq!(resumed.trained, whole.trained, "cross_fit {cross_fit}");
+        assert_eq!(attempts, 3 * (1 + cross_fit.unwrap_or(0)) + 2 + 1, "one epoch each");
+        assert_eq!(resumed.ranking, whole.ranking, "{cross_fit:?}");
+        assert_eq!(resumed.confidence, whole.confidence, "{cross_fit:?}");
+        let (resumed, whole) = (resumed.trained.unwrap(), whole.trained.unwrap());
+        assert_eq!(resumed, whole, "{cross_fit:?}");
+        for epoch in &whole.history.0 {
+            assert!(
+                epoch.epsilon.is_some() && epoch.rho.is_some() == (preset == Preset::Observation)
+            );
+        }
+    }
+}
+
+/// Data, candidates, budget, settings and seed: a stored progress continues only its own fit, and
+/// only if every bit of it is right.
+#[test]
+fn foreign_or_damaged_progress_is_refused() {
+    let t = toy(40, 3, 2);
+    let config = Config { epochs1: 2, ..quick(Preset::Observation) };
+    let mut stored = None;
+    let mut hasty = Interrupted { stored: &mut stored, truth: &t.truth, patience: 2 };
+    run_observed(&config, &t, 2, &mut hasty).unwrap_err();
+    let stored = stored.unwrap();
+    let message =
+        |config: &Config, t: &Toy, budget: usize, seed: u64, mut bytes: Option<Vec<u8>>| {
+            let training = Training { x: &t.x, candidates: &t.candidates };
+            let mut o = Interrupted { stored: &mut bytes, truth: &t.truth, patience: 9 };
+            let mut context = Context { streams: Streams::new(seed), budget, observer: &mut o };
+            let result = PomdpFs::new(config.clone()).fit(&training, &mut context);
+            result.err().map(|e| e.message().to_owned())
+        };
+    let mut x = toy(40, 3, 2);
+    x.x[(39, 2)] += 1.0;
+    let mut candidates = toy(40, 3, 2);
+    candidates.candidates.set(0, 0, !candidates.candidates.get(0, 0));
+    let other = Config { gamma: 0.5, ..config.clone() };
+    assert_eq!(message(&config, &t, 2, 3, Some(stored.clone())), None);
+    for (config, t, budget, seed) in [
+        (&config, &x, 2, 3),
+        (&config, &candidates, 2, 3),
+        (&other, &t, 2, 3),
+        (&config, &t, 3, 3),
+        (&config, &t, 2, 4),
+    ] {
+        let found = message(config, t, budget, seed, Some(stored.clone())).unwrap();
+        assert_eq!(found, "the stored progress belongs to other data or other settings");
+    }
+    for at in (0..stored.len()).step_by(stored.len() / 97) {
+        let mut flipped = stored.clone();
+        flipped[at] ^= 1 << (at % 8);
+        let found = message(&config, &t, 2, 3, Some(flipped)).unwrap();
+        assert!(found.starts_with("the stored progress is damaged"), "byte {at}: {found}");
+    }
+    for length in [0, 5, stored.len() / 2, stored.len() - 1] {
+        let found = message(&config, &t, 2, 3, Some(stored[..length].to_vec())).unwrap();
+        assert!(found.starts_with("the stored progress is damaged"), "{length} bytes: {found}");
     }
 }
 
@@ -129,10 +195,8 @@ fn unusual_data_are_handled() {
         for preset in [Preset::Observation, Preset::Paper] {
             let outcome = run(&Config { preset, ..config.clone() }, t, 99).unwrap();
             let p = outcome.confidence.unwrap();
-            assert!(
-                crate::num::all_finite(p.as_slice())
-                    && outcome.trained.as_ref().unwrap().rho.is_finite()
-            );
+            assert!(crate::num::all_finite(p.as_slice()));
+            assert!(outcome.trained.unwrap().rho.is_none_or(f64::is_finite));
             assert!(outcome.ranking.iter().all(|r| r.score.is_finite()));
         }
     }
@@ -145,7 +209,7 @@ fn impossible_requests_are_refused() {
         |config: &Config, t: &Toy, budget| run(config, t, budget).unwrap_err().message().to_owned();
     let config = quick(Preset::Observation);
     assert!(message(&config, &t, 0).starts_with("the budget is 0"));
-    let many = Config { cross_fit: 5, ..config.clone() };
+    let many = Config { cross_fit: Some(5), ..config.clone() };
     assert!(message(&many, &t, 1).starts_with("cross_fit is 5 but there are 4 rows"));
     let mut bad = toy(4, 3, 2);
     bad.x[(2, 1)] = f32::NAN;
@@ -163,17 +227,12 @@ fn impossible_requests_are_refused() {
 #[test]
 fn the_observer_can_stop_a_fit() {
     struct Stop;
-    impl crate::method::Observer for Stop {
+    impl Observer for Stop {
         fn progress(&mut self, _: &str, done: usize, total: usize) -> bool {
             assert_eq!(total, 14);
             done < 3
         }
     }
-    let t = toy(40, 3, 2);
-    let training = Training { x: &t.x, candidates: &t.candidates };
-    let mut stop = Stop;
-    let mut context = Context { streams: Streams::new(3), budget: 2, observer: &mut stop };
-    let method = PomdpFs::new(quick(Preset::Observation));
-    let e = method.fit(&training, &mut context).unwrap_err();
+    let e = run_observed(&quick(Preset::Observation), &toy(40, 3, 2), 2, &mut Stop).unwrap_err();
     assert_eq!(e.kind(), crate::ErrorKind::Cancelled);
 }

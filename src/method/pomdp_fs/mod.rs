@@ -2,10 +2,10 @@
 //! features. `docs/method.md` goes through it equation by equation, `docs/notation.md` maps the
 //! symbols.
 //!
-//! From the bottom up: [`network`] (encoder and heads), [`disambiguation`] and [`rollout`] (the
-//! losses of the two stages, which the audit checks), [`stage1`] and [`stage2`] (their training
-//! loops), [`fit`] (both together, resumable), [`model`] and [`matching`] (what a fit learned, for new
-//! rows), [`config`] (every setting).
+//! From the bottom up: [`network`] (encoder and heads), [`stage1`] and [`stage2`] (their losses, which
+//! the audit checks, and their training loops), [`objective`] (in what the two presets differ),
+//! [`fit`] (both stages together, resumable by [`checkpoint`]), [`model`] and [`columns`] (what a fit
+//! learned, for new rows), [`config`] (every setting).
 //!
 //! ```
 //! use pomdp_fs::{data::Labels, linalg::Mat, rng::Streams};
@@ -29,21 +29,17 @@
 //! ```
 
 pub mod checkpoint;
+pub mod columns;
 pub mod config;
-pub mod disambiguation;
 pub mod fit;
-pub mod matching;
 pub mod model;
 pub mod network;
-mod noise_rate;
-pub mod rollout;
+pub mod objective;
 pub mod stage1;
 pub mod stage2;
 
+pub use columns::Matched;
 pub use config::{Config, Preset, Ranking};
-pub use disambiguation::{DiscLoss, DiscWeights, Stage1};
 pub use fit::{Fit, PomdpFs, Progress, Trained};
-pub use matching::Matched;
 pub use model::{Description, Model};
 pub use network::{Network, NetworkConfig};
-pub use rollout::{Rollouts, Sampled, Stage2Loss, Stage2Weights, Trajectories};

@@ -5,22 +5,20 @@
 //! what they mean: names, ranking, settings, and the SHA-256 of the numbers, so that a damaged or
 //! exchanged file is found before it is used.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::config::Config;
-use super::disambiguation::Stage1;
 use super::network::Network;
-use super::stage1::{confidence, harden, numbers};
+use super::stage1::labels::{confidence, pseudo_labels};
 use crate::data::{Labels, Scaler};
 use crate::linalg::Mat;
 use crate::method::settings::Settings;
-use crate::num::{Real, little_endian};
+use crate::num::Real;
+use crate::tensors::{Packer, Unpacked};
 use crate::{Error, Result, checksum, io};
 
 /// File with the numbers.
@@ -62,18 +60,6 @@ pub struct Description {
     pub settings: Config,
 }
 
-/// The arrays of `model.safetensors` in their order: name, type, shape.
-fn arrays(network: &Network, features: usize) -> Vec<(String, Dtype, Vec<usize>)> {
-    let weights = ["disambiguator", "selector"].into_iter().flat_map(|group| {
-        network.layout.iter().map(move |(name, param)| {
-            let (rows, cols) = param.shape();
-            (format!("{group}.{name}"), Dtype::F32, vec![rows, cols])
-        })
-    });
-    let scale = ["scale.centre", "scale.factor"];
-    weights.chain(scale.map(|name| (name.to_owned(), Dtype::F64, vec![features]))).collect()
-}
-
 impl Model {
     /// Writes the two files into the folder `dir`. `about` goes into `config.json` beside the
     /// model's own keys.
@@ -92,20 +78,22 @@ impl Model {
 
     fn pack(&self) -> Result<Vec<u8>> {
         let network = self.network()?;
-        let mut bytes: Vec<Vec<u8>> = Vec::new();
-        for weights in [&self.disambiguator, &self.selector] {
-            bytes.extend(network.layout.iter().map(|(_, p)| little_endian(p.slice(weights))));
+        let mut packer = Packer::default();
+        for (group, weights) in self.weights() {
+            for (name, param) in network.layout.iter() {
+                let (rows, cols) = param.shape();
+                packer.put(format!("{group}.{name}"), &[rows, cols], param.slice(weights));
+            }
         }
         let (centre, factor): (Vec<f64>, Vec<f64>) = self.scaler.columns().iter().copied().unzip();
-        bytes.extend([little_endian(&centre), little_endian(&factor)]);
-        let names = arrays(&network, self.description.features.len());
-        let views = names.iter().zip(&bytes).map(|((name, dtype, shape), bytes)| {
-            let view = TensorView::new(*dtype, shape.clone(), bytes).expect("sizes agree");
-            (name.as_str(), view)
-        });
-        let metadata = HashMap::from([("format".to_owned(), FORMAT.to_owned())]);
-        safetensors::serialize(views, Some(metadata))
-            .map_err(|e| Error::numeric(format!("cannot pack the model: {e}")))
+        packer.put("scale.centre", &[centre.len()], &centre);
+        packer.put("scale.factor", &[factor.len()], &factor);
+        packer.pack(Some(("format", FORMAT.to_owned())))
+    }
+
+    /// The weights after each stage, with the names of their groups in the file.
+    fn weights(&self) -> [(&'static str, &[f32]); 2] {
+        [("disambiguator", &self.disambiguator), ("selector", &self.selector)]
     }
 
     /// Reads the two files in the folder `dir`.
@@ -144,24 +132,26 @@ impl Model {
             let found = format!("{}×{} candidates", candidates.rows(), candidates.cols());
             return Err(Error::found(found, format!("{}×{labels}", x.rows())));
         }
-        let (mut stage, x) = self.ready(x)?;
-        let p = confidence(&mut stage, &self.disambiguator, &x, candidates);
+        let (network, x) = self.ready(x)?;
+        let p = confidence(&network, &self.disambiguator, &x, candidates);
         let at_least_one = self.description.settings.at_least_one;
-        Ok((harden(&p, candidates, at_least_one), p))
+        Ok((pseudo_labels(&p, candidates, at_least_one), p))
     }
 
     /// σ(U): the probability of each label from the features alone. Where the encoder has a token
     /// for the candidates (preset `paper`), it sees the empty set, as in Stage 2.
     pub fn score(&self, x: &Mat<f64>) -> Result<Mat<f32>> {
-        let nothing = Labels::none(x.rows(), self.description.labels.len());
-        let (mut stage, x) = self.ready(x)?;
-        stage.forward(x.view(), numbers(&nothing).view(), &self.disambiguator, None);
-        let u = &stage.logits;
+        let nothing = Mat::zeros(x.rows(), self.description.labels.len());
+        let (network, x) = self.ready(x)?;
+        let mut saved = network.stage1_saved();
+        let batch = (x.view(), nothing.view());
+        network.forward(&mut saved, batch, &self.disambiguator, None);
+        let u = &saved.logits;
         Ok(Mat::from_fn(u.rows(), u.cols(), |i, j| u[(i, j)].sigmoid()))
     }
 
     /// The network and the scaled features, checked.
-    fn ready(&self, x: &Mat<f64>) -> Result<(Stage1<f32>, Mat<f32>)> {
+    fn ready(&self, x: &Mat<f64>) -> Result<(Network, Mat<f32>)> {
         let network = self.network()?;
         let expected = self.description.features.len();
         if x.cols() != expected {
@@ -170,7 +160,7 @@ impl Model {
         let rows: Vec<usize> = (0..x.rows()).collect();
         let x = self.scaler.apply(x, &rows);
         network.check_inputs(&x, &self.disambiguator)?;
-        Ok((Stage1::new(network), x))
+        Ok((network, x))
     }
 }
 
@@ -225,44 +215,26 @@ fn read_config(bytes: &[u8]) -> Result<(Description, String)> {
 }
 
 fn unpack(description: Description, bytes: &[u8]) -> Result<Model> {
-    let unreadable =
-        |e: safetensors::SafeTensorError| Error::input(format!("the weights cannot be read: {e}"));
-    let tensors = SafeTensors::deserialize(bytes).map_err(unreadable)?;
-    let network = description.network()?;
-    let mut columns: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
-    let mut weights: Vec<f32> = Vec::new();
-    for (name, dtype, shape) in arrays(&network, description.features.len()) {
-        let tensor = tensors.tensor(&name).map_err(unreadable)?;
-        if tensor.dtype() != dtype || tensor.shape() != shape {
-            let found =
-                format!("'{name}' of type {} and shape {:?}", tensor.dtype(), tensor.shape());
-            return Err(Error::found(found, format!("{dtype} and {shape:?}")));
+    let arrays = Unpacked::new(bytes)?;
+    let (network, features) = (description.network()?, description.features.len());
+    let weights = |group: &str| -> Result<Vec<f32>> {
+        let mut weights = Vec::with_capacity(network.layout.len());
+        for (name, param) in network.layout.iter() {
+            let (rows, cols) = param.shape();
+            let values = arrays.get_shaped::<f32>(&format!("{group}.{name}"), &[rows, cols])?;
+            weights.extend(values);
         }
-        match name.as_str() {
-            "scale.centre" => columns[0] = doubles(tensor.data()),
-            "scale.factor" => columns[1] = doubles(tensor.data()),
-            _ => weights.extend(floats(tensor.data())),
-        }
-    }
-    let selector = weights.split_off(network.layout.len());
-    for (what, values) in [("disambiguator", &weights), ("selector", &selector)] {
-        network.layout.check_finite(values, what)?;
-    }
-    let [centre, factor] = columns;
+        network.layout.check_finite(&weights, group)?;
+        Ok(weights)
+    };
+    let (disambiguator, selector) = (weights("disambiguator")?, weights("selector")?);
+    let centre = arrays.get_shaped::<f64>("scale.centre", &[features])?;
+    let factor = arrays.get_shaped::<f64>("scale.factor", &[features])?;
     if let Some(bad) = centre.iter().chain(&factor).find(|v| !v.is_finite()) {
         return Err(Error::found(format!("{bad} in the scaling"), "finite numbers"));
     }
     let scaler = Scaler::from_columns(centre.into_iter().zip(factor).collect());
-    Ok(Model { description, scaler, disambiguator: weights, selector })
-}
-
-fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
-    bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("4 bytes")))
-}
-
-fn doubles(bytes: &[u8]) -> Vec<f64> {
-    let each = bytes.chunks_exact(8);
-    each.map(|b| f64::from_le_bytes(b.try_into().expect("8 bytes"))).collect()
+    Ok(Model { description, scaler, disambiguator, selector })
 }
 
 #[cfg(test)]

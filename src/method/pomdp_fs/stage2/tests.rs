@@ -1,9 +1,9 @@
 //! Rollouts against the plain computation with masks, and their promises.
 
-use super::shard::{draw, uniform};
-use super::*;
-use crate::linalg::View;
-use crate::method::pomdp_fs::NetworkConfig;
+use super::loss::{Advantages, Replay, Stage2Weights};
+use super::rollout::{Rollouts, Sampled, Sampling, draw, uniform};
+use crate::linalg::{Mat, View};
+use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::EncoderConfig;
 use crate::nn::init::init;
 use crate::nn::loss;
@@ -38,6 +38,17 @@ fn problem(network: &Network, rows: usize) -> Problem {
     }
 }
 
+fn sample(
+    rollouts: &mut Rollouts<f64>,
+    (x, y): (&Mat<f64>, &Mat<f64>),
+    p: &[f64],
+    (steps, temperature, key): (usize, f64, u64),
+) -> Sampled<f64> {
+    let mut sampled = Sampled::default();
+    rollouts.sample(&mut sampled, (x, y), p, Sampling { steps, temperature, key });
+    sampled
+}
+
 /// h of the masked input, from the whole x and not step by step.
 fn masked_state(network: &Network, x: &[f64], chosen: &[usize], p: &[f64]) -> Vec<f64> {
     let masked: Vec<f64> =
@@ -53,10 +64,10 @@ fn incremental_states_equal_masked_inputs() {
         let network = network(groups);
         let Problem { p, x, y } = problem(&network, 4);
         let mut rollouts = Rollouts::new(network.clone());
-        let Sampled { actions, losses, .. } = rollouts.sample(&x, &y, &p, 5, 1.0, 9);
+        let Sampled { actions, losses, .. } = sample(&mut rollouts, (&x, &y), &p, (5, 1.0, 9));
         for i in 0..4 {
             for t in 0..=5 {
-                let h = masked_state(&network, x.row(i), &actions[i][..t], &p);
+                let h = masked_state(&network, x.row(i), &actions.row(i)[..t], &p);
                 let mut u = Mat::zeros(1, LABELS);
                 network.disc.forward(u.view_mut(), View::new(&h, 1, 6), &p);
                 let sum: f64 = (0..LABELS).map(|j| loss::bce_value(u[(0, j)], y[(i, j)])).sum();
@@ -71,13 +82,13 @@ fn every_feature_at_most_once_and_all_at_full_length() {
     let network = network(1);
     let Problem { p, x, y } = problem(&network, 70);
     let mut rollouts = Rollouts::new(network);
-    let Sampled { actions, .. } = rollouts.sample(&x, &y, &p, FEATURES, 1.0, 1);
-    for a in &actions {
-        let mut sorted = a.clone();
+    let Sampled { actions, .. } = sample(&mut rollouts, (&x, &y), &p, (FEATURES, 1.0, 1));
+    for i in 0..actions.rows() {
+        let mut sorted = actions.row(i).to_vec();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..FEATURES).collect::<Vec<_>>());
     }
-    assert!(actions.iter().any(|a| a != &actions[0]), "rows draw their own numbers");
+    assert!((0..70).any(|i| actions.row(i) != actions.row(0)), "rows draw their own numbers");
 }
 
 #[test]
@@ -85,14 +96,14 @@ fn rows_do_not_depend_on_their_neighbours() {
     let network = network(3);
     let Problem { p, x, y } = problem(&network, 70);
     let mut rollouts = Rollouts::new(network);
-    let Sampled { actions: all, losses, .. } = rollouts.sample(&x, &y, &p, 4, 0.7, 5);
+    let Sampled { actions: all, losses, .. } = sample(&mut rollouts, (&x, &y), &p, (4, 0.7, 5));
     let rows: Vec<usize> = (0..20).collect();
     let (x20, y20) = (x.select_rows(&rows), y.select_rows(&rows));
     let Sampled { actions: some, losses: some_losses, .. } =
-        rollouts.sample(&x20, &y20, &p, 4, 0.7, 5);
-    assert_eq!(some, all[..20]);
+        sample(&mut rollouts, (&x20, &y20), &p, (4, 0.7, 5));
+    assert_eq!(some.as_slice(), &all.as_slice()[..20 * 4]);
     assert_eq!(some_losses, losses.select_rows(&rows));
-    assert_ne!(rollouts.sample(&x, &y, &p, 4, 0.7, 6).actions, all);
+    assert_ne!(sample(&mut rollouts, (&x, &y), &p, (4, 0.7, 6)).actions, all);
 }
 
 #[test]
@@ -104,8 +115,8 @@ fn frequencies_follow_the_policy() {
     let x = Mat::zeros(4000, FEATURES);
     let y = Mat::zeros(4000, LABELS);
     let Sampled { actions, probabilities, .. } =
-        Rollouts::new(network).sample(&x, &y, &p, 1, 1.0, 3);
-    let share = actions.iter().filter(|a| a[0] == 2).count() as f64 / 4000.0;
+        sample(&mut Rollouts::new(network), (&x, &y), &p, (1, 1.0, 3));
+    let share = actions.as_slice().iter().filter(|&&a| a == 2).count() as f64 / 4000.0;
     assert!((share - 1.0 / 3.0).abs() < 0.03, "{share}");
     assert!((probabilities[2] / 4000.0 - 1.0 / 3.0).abs() < 1e-9);
     assert!((probabilities.iter().sum::<f64>() / 4000.0 - 1.0).abs() < 1e-9);
@@ -116,9 +127,8 @@ fn the_joint_loss_adds_up() {
     let network = network(1);
     let Problem { p, x, y } = problem(&network, 40);
     let mut rollouts = Rollouts::new(network.clone());
-    let Sampled { actions, losses, .. } = rollouts.sample(&x, &y, &p, 3, 1.0, 2);
-    let trajectories = Trajectories {
-        actions: actions.clone(),
+    let Sampled { actions, losses, .. } = sample(&mut rollouts, (&x, &y), &p, (3, 1.0, 2));
+    let advantages = Advantages {
         reward: Mat::from_fn(40, 3, |i, _| -losses[(i, 3)]),
         baseline: vec![-0.5; 3],
         scale: vec![1.0, 2.0, 0.5],
@@ -126,17 +136,19 @@ fn the_joint_loss_adds_up() {
     let weights =
         Stage2Weights { supervised: vec![0.0, 0.25, 0.0, 1.0], policy: 0.3, temperature: 1.0 };
     let mut dp = vec![0.0; network.layout.len()];
-    let got = rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
+    let (advantages, weights) = (&advantages, &weights);
+    let replay = Replay { x: &x, y: &y, actions: &actions, advantages, weights };
+    let got = rollouts.loss(Some(&mut dp), &replay, 0..40, &p);
     let (mut supervised, mut policy) = (0.0, 0.0);
     for i in 0..40 {
         supervised += 3.0 * (0.25 * losses[(i, 1)] + losses[(i, 3)]);
         for t in 0..3 {
-            let h = masked_state(&network, x.row(i), &actions[i][..t], &p);
+            let h = masked_state(&network, x.row(i), &actions.row(i)[..t], &p);
             let mut s = Mat::zeros(1, FEATURES);
             network.feature_policy.forward(s.view_mut(), View::new(&h, 1, 6), &p);
-            let open = |j: &usize| !actions[i][..t].contains(j);
+            let open = |j: &usize| !actions.row(i)[..t].contains(j);
             let total: f64 = (0..FEATURES).filter(open).map(|j| libm::exp(s[(0, j)])).sum();
-            let log_prob = s[(0, actions[i][t])] - libm::log(total);
+            let log_prob = s[(0, actions.row(i)[t])] - libm::log(total);
             let advantage = (0.5 - losses[(i, 3)]) * [1.0, 2.0, 0.5][t];
             policy -= 0.3 * advantage * log_prob;
         }
@@ -147,9 +159,20 @@ fn the_joint_loss_adds_up() {
     assert!(dp[unused].iter().all(|&d| d == 0.0));
     // Gradients accumulate.
     let once = dp.clone();
-    rollouts.loss(Some(&mut dp), &x, &y, &p, &trajectories, &weights);
+    rollouts.loss(Some(&mut dp), &replay, 0..40, &p);
     for (a, b) in dp.iter().zip(&once) {
         assert!((a - 2.0 * b).abs() < 1e-12);
+    }
+    // Pieces of the batch add up to it.
+    dp.fill(0.0);
+    let (mut supervised, mut policy) = (0.0, 0.0);
+    for part in [0..7, 7..40] {
+        let loss = rollouts.loss(Some(&mut dp), &replay, part, &p);
+        (supervised, policy) = (supervised + loss.supervised, policy + loss.policy);
+    }
+    assert!((supervised - got.supervised).abs() < 1e-12 && (policy - got.policy).abs() < 1e-12);
+    for (a, b) in dp.iter().zip(&once) {
+        assert!((a - b).abs() < 1e-12);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Gradients of many shards, summed in a fixed order.
 //!
-//! A batch is cut into shards of about 64 tokens, which stay in the cache. Shards are dealt to at
-//! most eight *lanes* in runs; a lane accumulates its shards one after the other in its own buffer,
-//! and the lanes are added in order. Both numbers depend on the batch alone, so the sum has the
-//! same bits at any thread count.
+//! A batch is cut into shards of about 64 tokens, which stay in the cache. Consecutive shards form at
+//! most eight groups; the shards of a group add their gradients one after the other to a buffer of the
+//! group's own, and the buffers are added in order. Both numbers depend on the batch alone, so the
+//! sum has the same bits at any thread count.
 
 use rayon::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::num::{Real, add_assign};
 /// Tokens in a shard.
 const SHARD_TOKENS: usize = 64;
 /// Gradient buffers, and so the largest useful number of threads.
-const MAX_LANES: usize = 8;
+const MAX_GROUPS: usize = 8;
 /// Parameters folded in one parallel piece.
 const FOLD_PIECE: usize = 1 << 15;
 
@@ -21,27 +21,27 @@ pub fn shard_rows(tokens: usize) -> usize {
     (SHARD_TOKENS / tokens).max(1)
 }
 
-/// Shards in a lane when there are `shards`.
-fn run_length(shards: usize) -> usize {
-    shards.div_ceil(MAX_LANES).max(1)
+/// Shards in a group when there are `shards`.
+fn group_size(shards: usize) -> usize {
+    shards.div_ceil(MAX_GROUPS).max(1)
 }
 
-/// Number of lanes for `shards` shards.
-pub fn lane_count(shards: usize) -> usize {
-    shards.div_ceil(run_length(shards))
+/// Number of groups, and so of buffers, for `shards` shards.
+pub fn group_count(shards: usize) -> usize {
+    shards.div_ceil(group_size(shards))
 }
 
 /// The gradient buffers.
 #[derive(Clone, Debug)]
-pub struct Lanes<T> {
+pub struct GradientSums<T> {
     buffers: Vec<Vec<T>>,
     len: usize,
 }
 
-impl<T: Real> Lanes<T> {
+impl<T: Real> GradientSums<T> {
     /// For gradients of `len` parameters.
     pub fn new(len: usize) -> Self {
-        Lanes { buffers: Vec::new(), len }
+        GradientSums { buffers: Vec::new(), len }
     }
 
     /// dp[..len] += Σ over the shards of what `backward(k, shard, grads)` adds to `grads`.
@@ -51,19 +51,19 @@ impl<T: Real> Lanes<T> {
         shards: &mut [S],
         backward: impl Fn(usize, &mut S, &mut [T]) + Sync,
     ) {
-        let (length, lanes) = (run_length(shards.len()), lane_count(shards.len()));
-        while self.buffers.len() < lanes {
+        let (size, count) = (group_size(shards.len()), group_count(shards.len()));
+        while self.buffers.len() < count {
             self.buffers.push(vec![T::ZERO; self.len]);
         }
-        let buffers = &mut self.buffers[..lanes];
-        let runs = shards.par_chunks_mut(length).zip(buffers.par_iter_mut());
-        runs.enumerate().for_each(|(lane, (run, grads))| {
+        let buffers = &mut self.buffers[..count];
+        let groups = shards.par_chunks_mut(size).zip(buffers.par_iter_mut());
+        groups.enumerate().for_each(|(g, (group, grads))| {
             grads.fill(T::ZERO);
-            for (k, shard) in run.iter_mut().enumerate() {
-                backward(lane * length + k, shard, grads);
+            for (k, shard) in group.iter_mut().enumerate() {
+                backward(g * size + k, shard, grads);
             }
         });
-        let buffers = &self.buffers[..lanes];
+        let buffers = &self.buffers[..count];
         let pieces = dp[..self.len].par_chunks_mut(FOLD_PIECE).enumerate();
         pieces.for_each(|(k, piece)| {
             let from = k * FOLD_PIECE;
@@ -82,10 +82,10 @@ mod tests {
     fn every_shard_counts_once_in_order() {
         for shards in [1usize, 2, 7, 8, 9, 16, 17, 40] {
             let mut work: Vec<usize> = (0..shards).collect();
-            let mut lanes = Lanes::new(70_000);
+            let mut sums = GradientSums::new(70_000);
             let mut dp = vec![0.5f64; 70_001];
             for _ in 0..2 {
-                lanes.accumulate(&mut dp, &mut work, |k, shard, grads| {
+                sums.accumulate(&mut dp, &mut work, |k, shard, grads| {
                     assert_eq!(k, *shard);
                     for (i, g) in grads.iter_mut().enumerate() {
                         *g += (k + 1) as f64 * (i % 3) as f64;
@@ -96,8 +96,8 @@ mod tests {
             for i in [0, 1, 2, 32_768, 65_537, 69_999] {
                 assert_eq!(dp[i], 0.5 + total * (i % 3) as f64, "{shards} shards");
             }
-            assert_eq!(dp[70_000], 0.5, "nothing beyond the lanes' length");
-            assert!(lane_count(shards) <= MAX_LANES);
+            assert_eq!(dp[70_000], 0.5, "nothing beyond the buffers' length");
+            assert!(group_count(shards) <= MAX_GROUPS);
         }
         assert_eq!((shard_rows(2), shard_rows(64), shard_rows(1000)), (32, 1, 1));
     }

@@ -1,0 +1,9 @@
+//! Stage 1: label disambiguation (4.1, App. D).
+//!
+//! [`loss`] has the two losses of a batch and their gradients, [`train`] the loop around them,
+//! [`noise_rate`] the estimate of ρ, [`labels`] what a trained policy says about rows.
+
+pub mod labels;
+pub mod loss;
+mod noise_rate;
+pub mod train;

@@ -1,0 +1,296 @@
+//! Rollouts: the policy selects T features, one after the other, for each instance.
+//!
+//! State t of a rollout is the set of features selected so far; the encoder sees x_t = m_t ∘ x (13).
+//! A mask changes by one feature per step, so the token of the feature's group is updated instead of
+//! computed anew: e_{t+1} = e_t + x_a · W[a, :]. Sampling keeps only actions and losses; the joint
+//! loss ([`super::loss`]) replays the actions.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::loss::Stage2Loss;
+use crate::linalg::Mat;
+use crate::method::pomdp_fs::Network;
+use crate::nn::encoder::Workspace;
+use crate::nn::gradient_sums::{GradientSums, group_count, shard_rows};
+use crate::nn::loss;
+use crate::nn::policy::Categorical;
+use crate::num::{Real, add_assign, axpy};
+use crate::rng::{mix, slice_of};
+
+/// The features that each rollout selected: a_it, B × T.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    features: Vec<usize>,
+    rows: usize,
+    steps: usize,
+}
+
+impl Actions {
+    /// Takes one list per rollout, all of one length.
+    pub fn new(rollouts: &[Vec<usize>]) -> Self {
+        let steps = rollouts.first().map_or(0, Vec::len);
+        assert!(rollouts.iter().all(|r| r.len() == steps), "rollouts of one length");
+        Actions { features: rollouts.concat(), rows: rollouts.len(), steps }
+    }
+
+    /// No rollout of `steps` selections yet; the memory is kept.
+    fn clear(&mut self, steps: usize) {
+        self.features.clear();
+        (self.rows, self.steps) = (0, steps);
+    }
+
+    /// Number of rollouts B.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Selections per rollout T.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// What rollout i selected, in order.
+    pub fn row(&self, i: usize) -> &[usize] {
+        &self.features[i * self.steps..(i + 1) * self.steps]
+    }
+
+    /// All selections, rollout after rollout.
+    pub fn as_slice(&self) -> &[usize] {
+        &self.features
+    }
+}
+
+/// What sampling finds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled<T> {
+    /// What was selected.
+    pub actions: Actions,
+    /// Supervised loss Σ_j BCE / L of each state, B × (T + 1).
+    pub losses: Mat<T>,
+    /// Probability of each feature, averaged over the T states of a rollout, summed over rollouts.
+    pub probabilities: Vec<f64>,
+}
+
+/// How the policy selects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling<T> {
+    /// Features to select, at most all.
+    pub steps: usize,
+    /// Softmax temperature τ_act.
+    pub temperature: T,
+    /// Row i draws from (key, i, t), whatever the shards and threads.
+    pub key: u64,
+}
+
+/// The network on rollouts, with the memory of one step.
+pub struct Rollouts<T> {
+    pub(super) network: Network,
+    pub(super) shard_rows: usize,
+    pub(super) shards: Vec<Shard<T>>,
+    pub(super) sums: GradientSums<T>,
+}
+
+impl<T: Real> Rollouts<T> {
+    /// Memory grows with the first batch.
+    pub fn new(network: Network) -> Self {
+        Rollouts {
+            shard_rows: shard_rows(network.encoder.tokens.count()),
+            shards: Vec::new(),
+            sums: GradientSums::new(network.layout.len()),
+            network,
+        }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Bytes that a batch of `rows` rollouts of `steps` selections needs, all shards together.
+    pub fn memory(network: &Network, rows: usize, steps: usize) -> usize {
+        let e = &network.config().encoder;
+        let s = network.encoder.tokens.count();
+        let shards = rows.div_ceil(shard_rows(s));
+        let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
+        let instance = s * token + 2 * e.features + (steps + 1) * s * e.width;
+        let gradients = group_count(shards) * network.layout.len();
+        T::BYTES * (rows * instance + gradients) + rows * e.features
+    }
+
+    /// Makes room for `rows` rollouts; returns the number of shards.
+    pub(super) fn reserve(&mut self, rows: usize) -> usize {
+        let count = rows.div_ceil(self.shard_rows);
+        while self.shards.len() < count {
+            self.shards.push(Shard::new(&self.network, self.shard_rows));
+        }
+        count
+    }
+
+    /// Lets the policy select features for each row of `x`, T = min(steps, d); the losses are
+    /// against the targets `y` (B × L).
+    pub fn sample(
+        &mut self,
+        sampled: &mut Sampled<T>,
+        (x, y): (&Mat<T>, &Mat<T>),
+        p: &[T],
+        how: Sampling<T>,
+    ) {
+        let how = Sampling { steps: how.steps.min(x.cols()), ..how };
+        let count = self.reserve(x.rows());
+        let (network, per, rows) = (&self.network, self.shard_rows, x.rows());
+        let shards = &mut self.shards[..count];
+        shards.par_iter_mut().enumerate().for_each(|(k, shard)| {
+            shard.sample(network, (x, y), p, k * per..rows.min((k + 1) * per), how);
+        });
+        let Sampled { actions, losses, probabilities } = sampled;
+        actions.clear(how.steps);
+        losses.reshape(rows, how.steps + 1);
+        probabilities.clear();
+        probabilities.resize(x.cols(), 0.0);
+        for (k, shard) in shards.iter().enumerate() {
+            actions.features.extend_from_slice(&shard.actions);
+            actions.rows += shard.losses.rows();
+            for i in 0..shard.losses.rows() {
+                losses.row_mut(k * per + i).copy_from_slice(shard.losses.row(i));
+            }
+            add_assign(probabilities, &shard.probabilities);
+        }
+    }
+}
+
+/// A few rollouts that advance together, with their memory.
+pub(super) struct Shard<T> {
+    pub ws: Workspace<T>,
+    /// Tokens of the present state.
+    pub tokens: Mat<T>,
+    /// ∂ℓ/∂tokens of every state, T + 1 blocks.
+    pub dtokens: Vec<Mat<T>>,
+    /// Which features a rollout may still select.
+    pub open: Vec<Vec<bool>>,
+    /// Stage 2 shows features only: a candidate token, if there is one, sees the empty set.
+    pub no_candidates: Mat<T>,
+    pub logits: Mat<T>,
+    pub dlogits: Mat<T>,
+    pub scores: Mat<T>,
+    pub dscores: Mat<T>,
+    pub dh: Mat<T>,
+    pub probs: Vec<T>,
+    /// The last replay's loss.
+    pub loss: Stage2Loss<T>,
+    /// What the last sampling found, rollout after rollout.
+    actions: Vec<usize>,
+    losses: Mat<T>,
+    probabilities: Vec<f64>,
+}
+
+impl<T: Real> Shard<T> {
+    pub fn new(network: &Network, rows: usize) -> Self {
+        let e = network.config().encoder;
+        let tokens = rows * network.encoder.tokens.count();
+        Shard {
+            ws: network.encoder.workspace(),
+            tokens: Mat::zeros(tokens, e.width),
+            dtokens: Vec::new(),
+            open: vec![vec![true; e.features]; rows],
+            no_candidates: Mat::zeros(rows, e.labels),
+            logits: Mat::zeros(rows, e.labels),
+            dlogits: Mat::zeros(rows, e.labels),
+            scores: Mat::zeros(rows, e.features),
+            dscores: Mat::zeros(rows, e.features),
+            dh: Mat::zeros(rows, e.width),
+            probs: vec![T::ZERO; e.features],
+            loss: Stage2Loss::default(),
+            actions: Vec::new(),
+            losses: Mat::zeros(0, 1),
+            probabilities: vec![0.0; e.features],
+        }
+    }
+
+    /// State 0 of `rows` rollouts: nothing selected.
+    pub fn start(&mut self, network: &Network, rows: usize, p: &[T]) {
+        for m in [&mut self.logits, &mut self.dlogits, &mut self.scores, &mut self.dscores] {
+            m.set_rows(rows);
+        }
+        self.dh.set_rows(rows);
+        self.tokens.set_rows(rows * network.encoder.tokens.count());
+        self.no_candidates.set_rows(rows);
+        let none = Some(self.no_candidates.view());
+        network.encoder.tokens.start(self.tokens.view_mut(), none, p);
+        for open in &mut self.open[..rows] {
+            open.fill(true);
+        }
+    }
+
+    /// h_t in `ws.phi` from the present tokens.
+    pub fn encode(&mut self, network: &Network, p: &[T]) {
+        let tokens = self.ws.tokens_mut();
+        tokens.set_rows(self.tokens.rows());
+        tokens.as_mut_slice().copy_from_slice(self.tokens.as_slice());
+        network.encoder.forward_tokens(&mut self.ws, p, None, 0);
+    }
+
+    /// Row i selects feature a of the instance x.
+    pub fn select(&mut self, network: &Network, i: usize, a: usize, x: &[T], p: &[T]) {
+        let tokens = &network.encoder.tokens;
+        let row = i * tokens.count() + 1 + tokens.group_of(a);
+        axpy(self.tokens.row_mut(row), x[a], tokens.w.view(p).row(a));
+        self.open[i][a] = false;
+    }
+
+    fn sample(
+        &mut self,
+        network: &Network,
+        (x, y): (&Mat<T>, &Mat<T>),
+        p: &[T],
+        range: Range<usize>,
+        how: Sampling<T>,
+    ) {
+        let (rows, steps) = (range.len(), how.steps);
+        self.start(network, rows, p);
+        self.actions.clear();
+        self.actions.resize(rows * steps, 0);
+        self.losses.reshape(rows, steps + 1);
+        self.probabilities.fill(0.0);
+        let mean = T::ONE / T::from_f64(y.cols() as f64);
+        for t in 0..=steps {
+            self.encode(network, p);
+            network.disc.forward(self.logits.view_mut(), self.ws.phi.view(), p);
+            for i in 0..rows {
+                let sum = loss::bce_sum(self.logits.row(i), y.row(range.start + i));
+                self.losses[(i, t)] = mean * sum;
+            }
+            if t == steps {
+                break;
+            }
+            let scores = self.scores.view_mut();
+            network.feature_policy.forward(scores, self.ws.phi.view(), p);
+            for i in 0..rows {
+                let row = range.start + i;
+                let (scores, open) = (self.scores.row(i), &self.open[i][..]);
+                let policy = Categorical { scores, open, temperature: how.temperature };
+                policy.probabilities(&mut self.probs);
+                for (sum, p) in self.probabilities.iter_mut().zip(&self.probs) {
+                    *sum += p.to_f64() / steps as f64;
+                }
+                let a = draw(&self.probs, open, uniform(how.key, row, t));
+                self.actions[i * steps + t] = a;
+                self.select(network, i, a, x.row(row), p);
+            }
+        }
+    }
+}
+
+/// Uniform on [0, 1) from (key, row, step).
+pub(super) fn uniform(key: u64, row: usize, step: usize) -> f64 {
+    let bits = mix(mix(key ^ mix(row as u64)).wrapping_add(step as u64));
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The index whose slice of [0, 1) holds `u`; never one of probability zero. When the network left
+/// the finite numbers and the probabilities are NaN, it is the first open one: the losses beside it
+/// are NaN too and stop the run, and no feature is selected twice until then.
+pub(super) fn draw<T: Real>(probs: &[T], open: &[bool], u: f64) -> usize {
+    slice_of(probs, u).or_else(|| open.iter().position(|&o| o)).unwrap_or_default()
+}
