@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::Global;
+use crate::report::pretty;
 use crate::rng::Streams;
 use crate::{Error, Result, io};
 
@@ -63,9 +64,7 @@ impl Context {
         let Some(json) = &self.json else {
             return Ok(());
         };
-        let mut text = serde_json::to_string_pretty(result)
-            .map_err(|e| Error::numeric(format!("the result has no JSON form: {e}")))?;
-        text.push('\n');
+        let text = pretty(result)?;
         match json {
             Json::Stdout => {
                 print!("{text}");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::checkpoint::{pack, unpack};
 use super::config::{Config, Preset, Ranking};
 use super::network::Network;
 use super::stage1::{Epoch1, State1, Trainer1, harden, numbers};
@@ -15,7 +16,7 @@ use super::stage2::{Epoch2, State2, Trainer2, Treatment};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::method::settings::{self, Settings};
-use crate::method::{Context, Fitted, Method, Ranked, Training};
+use crate::method::{Context, Fitted, Method, Observer, Ranked, Training};
 use crate::rng::Streams;
 use crate::{Error, Result};
 
@@ -132,12 +133,12 @@ impl<'a> Fit<'a> {
         self.disambiguator = disambiguator;
     }
 
-    /// Writes ε of the present pseudo labels into the record of the Stage-1 epoch that was done last.
-    /// For the history alone: nothing that is learned depends on it.
-    pub fn judge(&mut self, truth: &Labels) {
+    /// Writes ε of the present pseudo labels, if the observer knows the truth, into the record of the
+    /// Stage-1 epoch that was done last. For the history alone: nothing that is learned depends on it.
+    pub fn judge(&mut self, observer: &mut dyn Observer) {
         if let (Some(p), Some(record)) = (self.latest.take(), self.progress.history1.last_mut()) {
             let hard = harden(&p, self.training.candidates, self.config.at_least_one);
-            record.epsilon = Some(hard.hamming_distance(truth));
+            record.epsilon = observer.epsilon(&hard);
         }
     }
 
@@ -348,15 +349,25 @@ impl Method for PomdpFs {
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let streams = context.streams.child("pomdp-fs");
         let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
+        if let Some(state) = context.observer.resume()? {
+            let (progress, weights) = unpack(&state, "", self.config.optimisers())?;
+            fit.resume(progress, weights);
+        }
         loop {
             let (done, total) = fit.done();
             let phase = if fit.stage() == 1 { "Stage 1" } else { "Stage 2" };
             if !context.observer.progress(phase, done, total) {
                 return Err(Error::cancelled());
             }
-            if !fit.advance()? {
+            let more = fit.advance()?;
+            fit.judge(context.observer);
+            if !more {
                 return Ok(fit.finish());
             }
+            context.observer.checkpoint(&|| {
+                let (progress, weights) = fit.progress();
+                pack(progress, weights, "")
+            })?;
         }
     }
 }
