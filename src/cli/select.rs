@@ -16,8 +16,8 @@ use crate::data::Dataset;
 use crate::experiment::{Budget, Cell, Checkpoint, Outcome, Prepared, Request, Results, Selection};
 use crate::method::Method;
 use crate::method::pomdp_fs::{Config, Preset};
+use crate::report::score_table;
 use crate::report::selection::{self, candidates_and_kept, errors, summary};
-use crate::report::{Exporter, Terminal};
 use crate::{Error, Result};
 
 /// The fold that is held out, of as many, so that a result can be scored.
@@ -114,7 +114,7 @@ impl Select {
             cells: vec![selection.outcome.result.clone()],
             failures: Vec::new(),
         };
-        tell(&selection, &results, context)?;
+        tell(&selection, &results, context);
         finish(&selection, begin.elapsed(), &out, context)?;
         Ok(true)
     }
@@ -211,7 +211,7 @@ fn introduce(data: &Dataset, prepared: &Prepared, noise: Option<f64>, context: &
 }
 
 /// The result on the screen.
-fn tell(selection: &Selection<'_>, results: &Results, context: &Context) -> Result<()> {
+fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
     let (all, kept) = candidates_and_kept(selection);
     // The printed form has no observation model, and so no noise rate.
     let rate = match selection.config.preset {
@@ -248,13 +248,11 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) -> Resu
     }
     if !selection.outcome.result.scores.is_empty() {
         context.say(format!(
-            "\nScores on {} held-out rows with true labels, fold {} of",
+            "\nScores of a linear SVM on the selected features, {} held-out rows with true labels:",
             selection.outcome.prepared.test_rows.len(),
-            selection.outcome.result.fold.unwrap_or(0)
         ));
-        context.say(Terminal.export(results)?.trim_end());
+        context.say(score_table(results));
     }
-    Ok(())
 }
 
 /// Times, files and JSON.

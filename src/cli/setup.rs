@@ -144,7 +144,7 @@ pub fn parse_share(text: &str) -> Result<f64> {
         None => text.parse(),
     };
     value.ok().filter(|r| (0.0..=1.0).contains(r)).ok_or_else(|| {
-        Error::config(format!("found '{text}', expected a share such as 0.2 or 20%"))
+        Error::config(format!("found '{text}', expected 0 to 1, or a percentage such as 20%"))
     })
 }
 

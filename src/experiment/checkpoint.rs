@@ -104,7 +104,8 @@ mod tests {
             Checkpoint::new(&file, id, now, true, &mut Silent).map(|mut c| c.resume().unwrap())
         };
         assert_eq!(open("a").unwrap(), None);
-        let mut first = Checkpoint::new(&file, "a", now, false, &mut Silent).unwrap();
+        let mut silent = Silent;
+        let mut first = Checkpoint::new(&file, "a", now, false, &mut silent).unwrap();
         first.checkpoint(&|| b"state\n2".to_vec()).unwrap();
         assert_eq!(open("a").unwrap(), Some(b"state\n2".to_vec()));
         assert!(open("b").unwrap_err().to_string().contains("other data or other settings"));
@@ -115,7 +116,7 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         assert!(open("a").unwrap_err().to_string().contains("found something else"));
         let mut rarely =
-            Checkpoint::new(&file, "a", Duration::from_secs(3600), false, &mut Silent).unwrap();
+            Checkpoint::new(&file, "a", Duration::from_secs(3600), false, &mut silent).unwrap();
         rarely.checkpoint(&|| unreachable!("too early")).unwrap();
     }
 }

@@ -22,6 +22,7 @@ pub use json::{Json, pretty};
 pub use latex::Latex;
 pub use line_chart::{Colour, LineChart, Series};
 pub use markdown::Markdown;
+pub use tables::score_table;
 pub use terminal::Terminal;
 pub use text_table::TextTable;
 

@@ -38,7 +38,7 @@ pub(super) fn tables(results: &Results) -> Vec<Titled> {
         .iter()
         .map(|&budget| Titled {
             title: format!("budget {budget}"),
-            table: scores(entries.iter().filter(|e| e.budget == budget)),
+            table: scores(&entries.iter().filter(|e| e.budget == budget).collect::<Vec<_>>()),
         })
         .collect();
     if results.about.measures.len() > 1 {
@@ -69,23 +69,33 @@ pub(super) fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
-/// Mean and standard deviation of every metric, one line per entry.
-pub(super) fn scores<'a>(entries: impl Iterator<Item = &'a Entry<'a>>) -> TextTable {
-    let metrics = METRICS
-        .iter()
-        .map(|m| format!("{} {}", m.name, if m.higher_is_better { "↑" } else { "↓" }));
-    let first = ["method", "trained on", "classifier"].map(str::to_owned);
-    let mut table =
-        TextTable::new(first.into_iter().chain(metrics).chain(["ε pseudo ↓".to_owned()]));
+/// Mean and standard deviation of every metric, one line per entry. The classifier is named if there
+/// are several.
+fn scores(entries: &[&Entry<'_>]) -> TextTable {
+    let several = entries.iter().any(|e| e.classifier != entries[0].classifier);
+    let mut header = vec!["method".to_owned(), "trained on".to_owned()];
+    header.extend(several.then(|| "classifier".to_owned()));
+    header.extend(METRICS.iter().map(|m| {
+        let arrow = if m.higher_is_better { "↑" } else { "↓" };
+        format!("{} {arrow}", m.name)
+    }));
+    header.push("ε pseudo ↓".to_owned());
+    let mut table = TextTable::new(header);
     for entry in entries {
-        let names = [entry.method, entry.trained_on.name(), entry.classifier];
-        let mut row: Vec<String> = names.map(str::to_owned).to_vec();
+        let mut row = vec![entry.method.to_owned(), entry.trained_on.name().to_owned()];
+        row.extend(several.then(|| entry.classifier.to_owned()));
         row.extend((0..METRICS.len()).map(|k| plus_minus(&entry.values(0, k))));
         let epsilon = entry.epsilon(|e| e.pseudo);
         row.push(epsilon.map_or_else(|| "-".to_owned(), |e| plus_minus(&e)));
         table.push(row);
     }
     table
+}
+
+/// The scores of a single budget as a table.
+pub fn score_table(results: &Results) -> TextTable {
+    let entries = results.entries();
+    scores(&entries.iter().collect::<Vec<_>>())
 }
 
 fn conventions(results: &Results, entry: &Entry<'_>) -> TextTable {
@@ -109,6 +119,6 @@ fn plus_minus(values: &[f64]) -> String {
     let (mean, std) = moments(values);
     match values.len() {
         1 => format!("{mean:.4}"),
-        _ => format!("{mean:.4}±{std:.4}"),
+        _ => format!("{mean:.3}±{std:.3}"),
     }
 }

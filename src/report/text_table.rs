@@ -32,7 +32,7 @@ impl TextTable {
     }
 }
 
-/// Aligned columns; the first to the left, numbers to the right.
+/// Aligned columns: words to the left, numbers to the right.
 impl std::fmt::Display for TextTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut table = Table::new();
@@ -41,8 +41,13 @@ impl std::fmt::Display for TextTable {
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(self.header.clone())
             .add_rows(self.rows.clone());
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
+        for (k, column) in table.column_iter_mut().enumerate() {
+            let number = |row: &Vec<String>| {
+                row[k].starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.')
+            };
+            if self.rows.iter().all(number) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
         }
         f.write_str(&table.trim_fmt())
     }

@@ -163,7 +163,7 @@ fn impossible_requests_are_refused() {
 #[test]
 fn the_observer_can_stop_a_fit() {
     struct Stop;
-    impl crate::method::Observer for Stop {
+    impl Observer for Stop {
         fn progress(&mut self, _: &str, done: usize, total: usize) -> bool {
             assert_eq!(total, 14);
             done < 3
