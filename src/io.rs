@@ -1,8 +1,12 @@
 //! Files that are either whole or absent: write to a temporary name beside the target, flush, rename.
+//! JSON: one way to write it, one way to read it.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::{Error, Result};
 
@@ -35,6 +39,31 @@ pub fn check_writable(path: &Path) -> Result<()> {
 /// A whole file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io(path, "read", &e))
+}
+
+/// `value` as JSON for people, with a final newline.
+pub fn pretty_json(value: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value).map_err(no_json)? + "\n")
+}
+
+/// Writes `value` as JSON on one line.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(value).map_err(no_json)? + "\n";
+    write_atomic(path, text.as_bytes())
+}
+
+/// Reads JSON; the error knows line and column.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    serde_json::from_slice(&read(path)?).map_err(|e| {
+        // The library repeats the position in its text.
+        let text = e.to_string();
+        let message = text.split(" at line ").next().unwrap_or(&text);
+        Error::input(message).in_file(path).at(e.line() as u64, e.column() as u64)
+    })
+}
+
+fn no_json(e: serde_json::Error) -> Error {
+    Error::numeric(format!("the result has no JSON form: {e}"))
 }
 
 fn temporary_name(path: &Path) -> Result<PathBuf> {

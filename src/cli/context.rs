@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::Global;
-use crate::report::pretty;
 use crate::rng::Streams;
 use crate::{Error, Result, io};
 
@@ -64,7 +63,7 @@ impl Context {
         let Some(json) = &self.json else {
             return Ok(());
         };
-        let text = pretty(result)?;
+        let text = io::pretty_json(result)?;
         match json {
             Json::Stdout => {
                 print!("{text}");

@@ -103,6 +103,9 @@ struct ScoringOptions {
     /// Show every metric under every convention
     #[arg(long)]
     all_conventions: bool,
+    /// Also score as many random features with the same training labels (mean of ten choices)
+    #[arg(long)]
+    chance: bool,
 }
 
 impl Evaluate {
@@ -196,6 +199,7 @@ impl ScoringOptions {
             classifiers: self.classifier.iter().map(classifier).collect(),
             budgets: parse_budgets(budgets).map_err(|e| e.about("--budgets"))?,
             measures,
+            by_chance: self.chance,
         })
     }
 }

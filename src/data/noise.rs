@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Labels;
 use super::choice::choice;
 use crate::rng::{Rng, Streams};
-use crate::{Error, Result};
+use crate::{Error, Result, io};
 
 /// How irrelevant labels become candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,12 +159,12 @@ pub fn write(
         labels: truth.cols(),
         added: (0..truth.rows()).map(added).collect(),
     };
-    super::write::write_json(path, &file)
+    io::write_json(path, &file)
 }
 
 /// Reads what [`write()`] wrote and adds it to `truth`.
 pub fn read(path: &Path, truth: &Labels) -> Result<Noise> {
-    let file: NoiseFile = super::write::read_json(path)?;
+    let file: NoiseFile = io::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));
     if file.format != FORMAT {
         return fail(format!("found the format '{}', expected '{FORMAT}'", file.format));

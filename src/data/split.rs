@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Labels;
 use super::choice::choice;
 use crate::rng::{Rng, Streams};
-use crate::{Error, Result};
+use crate::{Error, Result, io};
 
 /// A way to make folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,12 +145,12 @@ pub fn write(path: &Path, folds: &Folds, made: Option<(Splitter, u64)>) -> Resul
         instances: folds.n(),
         test: (0..folds.k()).map(|f| folds.test(f)).collect(),
     };
-    super::write::write_json(path, &file)
+    io::write_json(path, &file)
 }
 
 /// Reads what [`write()`] wrote, or what another tool wrote in the same form.
 pub fn read(path: &Path, n: usize) -> Result<Folds> {
-    let file: FoldsFile = super::write::read_json(path)?;
+    let file: FoldsFile = io::read_json(path)?;
     let fail = |message: String| Err(Error::input(message).in_file(path));
     if file.format != FORMAT {
         return fail(format!("found the format '{}', expected '{FORMAT}'", file.format));

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::observe::CellObserver;
-use super::scoring::Scorer;
+use super::scoring::{Scorer, mean_values};
 use super::{CellResult, ClassifierKind, Epsilon, MethodRun, Plan, Prepared, Repeat, Score, tune};
 use crate::data::Labels;
 use crate::method::{Context, Fitted, Method, Observer, Training};
@@ -176,12 +176,8 @@ fn epsilon(prepared: &Prepared, fitted: &Fitted, truth: &Labels) -> Epsilon {
 fn average(repetitions: Vec<&[Score]>) -> Vec<Score> {
     let mut mean = repetitions[0].to_vec();
     for (s, score) in mean.iter_mut().enumerate() {
-        for (m, values) in score.measures.iter_mut().enumerate() {
-            for (k, value) in values.0.iter_mut().enumerate() {
-                let all = repetitions.iter().map(|scores| scores[s].measures[m].0[k]);
-                *value = all.sum::<f64>() / repetitions.len() as f64;
-            }
-        }
+        let all: Vec<_> = repetitions.iter().map(|scores| scores[s].measures.clone()).collect();
+        score.measures = mean_values(&all);
     }
     mean
 }

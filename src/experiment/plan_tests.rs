@@ -93,6 +93,7 @@ fn many_ways() -> Scoring {
         train_labels: TrainLabels::ALL.to_vec(),
         classifiers: [Svm, Mlknn, Own].map(ClassifierConfig::new).to_vec(),
         budgets: vec![Budget::Count(2), Budget::Count(4), Budget::Percent(80.0)],
+        by_chance: true,
         ..Scoring::default()
     }
 }
@@ -117,6 +118,9 @@ fn one_fit_per_fold_whatever_is_scored() {
     let expected = [("svm", 2), ("svm", 4), ("mlknn", 2), ("mlknn", 4)];
     assert_eq!(first, expected.map(|(c, b)| (Candidate, c, b)));
     assert_eq!(entries[16].classifier, "own");
+    // By chance it is another choice of features, with the same labels.
+    let chance = entries[0].by_chance(0, 0).unwrap();
+    assert!(chance != entries[0].values(0, 0) && entries[16].by_chance(0, 0).is_none());
     assert!(results.notes().is_empty());
 }
 

@@ -47,6 +47,8 @@ pub struct Score {
     pub features: usize,
     /// One set of values per convention of the scoring.
     pub measures: Vec<Values>,
+    /// The same of as many random features (a mean over several choices), if it was asked for.
+    pub by_chance: Vec<Values>,
     /// C, if the classifier chose it.
     pub c: Option<f64>,
     /// Number of scores that were NaN.
@@ -173,6 +175,11 @@ impl Entry<'_> {
     /// The values of metric `metric` (index into [`METRICS`]) in all folds.
     pub fn values(&self, measure: usize, metric: usize) -> Vec<f64> {
         self.folds.iter().map(|(_, s)| s.measures[measure].0[metric]).collect()
+    }
+
+    /// The same for random features in the place of the selected ones, if they were scored.
+    pub fn by_chance(&self, measure: usize, metric: usize) -> Option<Vec<f64>> {
+        self.folds.iter().map(|(_, s)| Some(s.by_chance.get(measure)?.0[metric])).collect()
     }
 
     /// A value of ε in all folds; None if a fold has none.

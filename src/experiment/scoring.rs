@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Budget, ClassifierConfig, ClassifierKind, Prepared, Score};
+use super::{Budget, ClassifierConfig, ClassifierKind, Prepared, Score, Values};
 use crate::Result;
 use crate::classify::prior::Prior;
 use crate::classify::{Classifier, Prediction, Targets};
@@ -42,7 +42,12 @@ pub struct Scoring {
     pub budgets: Vec<Budget>,
     /// Conventions to measure under; the first is the main one.
     pub measures: Vec<(Convention, CoverageForm)>,
+    /// Whether as many random features are scored with the same training labels.
+    pub by_chance: bool,
 }
+
+/// How many random choices of features a score by chance is the mean of.
+const RANDOM_CHOICES: usize = 10;
 
 impl Default for Scoring {
     /// A linear SVM on the paper's budget; coverage over L, as the paper's values imply.
@@ -52,6 +57,7 @@ impl Default for Scoring {
             classifiers: vec![ClassifierConfig::new(ClassifierKind::Svm)],
             budgets: vec![Budget::Paper],
             measures: vec![(Convention::ScikitLearn, CoverageForm::OverLabels)],
+            by_chance: false,
         }
     }
 }
@@ -79,6 +85,7 @@ impl Scoring {
             "train_labels": self.train_labels,
             "classifiers": self.classifiers.iter().map(ClassifierConfig::settings).collect::<Vec<_>>(),
             "budgets": self.features(d),
+            "by_chance": self.by_chance,
             "measures": self.measures.iter().map(|(c, f)| [c.name(), f.name()]).collect::<Vec<_>>(),
         })
     }
@@ -112,17 +119,17 @@ impl Scorer<'_> {
         let own = self.scoring.classifiers.iter().find(|c| c.kind == ClassifierKind::Own);
         if let (Some(own), Some(predictor)) = (own, &self.fitted.predictor) {
             let found = predictor.predict(&self.prepared.test_features)?;
-            let d = self.prepared.features.cols();
-            let (name, budget) = (own.kind.name(), self.scoring.largest(d));
-            scores.push(self.score(
-                truth,
-                TrainLabels::Candidate,
-                name,
-                budget,
-                d,
-                &found,
-                None,
-            )?);
+            let features = self.prepared.features.cols();
+            scores.push(Score {
+                trained_on: TrainLabels::Candidate,
+                classifier: own.kind.name().to_owned(),
+                budget: self.scoring.largest(features),
+                features,
+                measures: self.measure(truth, &found)?,
+                by_chance: Vec::new(),
+                c: None,
+                nan_scores: found.scores.nan(),
+            });
         }
         Ok(scores)
     }
@@ -140,46 +147,70 @@ impl Scorer<'_> {
         let d = self.prepared.features.cols();
         let begin = scores.len();
         for budget in self.scoring.features(d) {
-            let used = self.method.selected(budget, d);
+            let features = self.method.selected(budget, d);
             // A method that ignores the budget is not scored again and again.
-            if let Some(same) = scores[begin..].iter().find(|s| s.features == used) {
+            if let Some(same) = scores[begin..].iter().find(|s| s.features == features) {
                 scores.push(Score { budget, ..same.clone() });
                 continue;
             }
-            let columns: Vec<usize> =
-                self.fitted.ranking[..used].iter().map(|r| r.feature).collect();
-            // Without features there is only the prior.
-            let classifier = if columns.is_empty() { &Prior } else { classifier };
-            let train = self.prepared.train.select_cols(&columns);
-            let model = classifier.fit(&train, targets, &self.streams)?;
-            let found = model.predict(&self.prepared.test.select_cols(&columns))?;
-            let c = model.chosen_c();
-            scores.push(self.score(truth, trained_on, name, budget, used, &found, c)?);
+            let best = self.fitted.ranking[..features].iter().map(|r| r.feature).collect();
+            let (found, c) = self.classify(best, targets, classifier)?;
+            scores.push(Score {
+                trained_on,
+                classifier: name.to_owned(),
+                budget,
+                features,
+                measures: self.measure(truth, &found)?,
+                by_chance: self.chance(truth, features, targets, classifier)?,
+                c,
+                nan_scores: found.scores.nan(),
+            });
         }
         Ok(())
     }
 
-    fn score(
+    /// Mean scores of random choices of as many features, if they were asked for and there is a
+    /// choice.
+    fn chance(
         &self,
         truth: &Labels,
-        trained_on: TrainLabels,
-        classifier: &str,
-        budget: usize,
         features: usize,
-        found: &Prediction,
-        c: Option<f64>,
-    ) -> Result<Score> {
+        targets: Targets<'_>,
+        classifier: &dyn Classifier,
+    ) -> Result<Vec<Values>> {
+        let d = self.prepared.features.cols();
+        if !self.scoring.by_chance || features == 0 || features == d {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        for k in 0..RANDOM_CHOICES {
+            let mut columns = self.streams.stream(&format!("chance/{k}")).permutation(d);
+            columns.truncate(features);
+            let (found, _) = self.classify(columns, targets, classifier)?;
+            all.push(self.measure(truth, &found)?);
+        }
+        Ok(mean_values(&all))
+    }
+
+    /// Trains on the given columns and predicts the test part; with the C that was chosen.
+    fn classify(
+        &self,
+        columns: Vec<usize>,
+        targets: Targets<'_>,
+        classifier: &dyn Classifier,
+    ) -> Result<(Prediction, Option<f64>)> {
+        // Without features there is only the prior.
+        let classifier = if columns.is_empty() { &Prior } else { classifier };
+        let train = self.prepared.train.select_cols(&columns);
+        let model = classifier.fit(&train, targets, &self.streams)?;
+        let found = model.predict(&self.prepared.test.select_cols(&columns))?;
+        Ok((found, model.chosen_c()))
+    }
+
+    fn measure(&self, truth: &Labels, found: &Prediction) -> Result<Vec<Values>> {
         let case = Case::new(truth, &found.scores, &found.labels)?;
         let measures = self.scoring.measures.iter();
-        Ok(Score {
-            trained_on,
-            classifier: classifier.to_owned(),
-            budget,
-            features,
-            measures: measures.map(|&(c, form)| Summary::of(&case, c, form).into()).collect(),
-            c,
-            nan_scores: found.scores.nan(),
-        })
+        Ok(measures.map(|&(c, form)| Summary::of(&case, c, form).into()).collect())
     }
 
     /// What was asked for, or the nearest thing to it that the method makes; each kind once.
@@ -208,4 +239,16 @@ impl Scorer<'_> {
             _ => (Candidate, Targets::Labels(&self.prepared.candidates)),
         }
     }
+}
+
+/// The mean over repetitions, number by number.
+pub(super) fn mean_values(repetitions: &[Vec<Values>]) -> Vec<Values> {
+    let mut mean = repetitions[0].clone();
+    for (m, values) in mean.iter_mut().enumerate() {
+        for (k, value) in values.0.iter_mut().enumerate() {
+            let sum: f64 = repetitions.iter().map(|r| r[m].0[k]).sum();
+            *value = sum / repetitions.len() as f64;
+        }
+    }
+    mean
 }

@@ -96,11 +96,16 @@ impl<'a> Selection<'a> {
 ///
 /// The data need candidate labels; to try the method on data with true labels, make candidates with
 /// [`crate::data::noise::inject`] or evaluate with [`super::evaluate`].
-pub fn fit<'a>(data: &'a Dataset, config: &Config, seed: u64) -> Result<Selection<'a>> {
+pub fn fit<'a>(
+    data: &'a Dataset,
+    config: &Config,
+    budget: Budget,
+    seed: u64,
+) -> Result<Selection<'a>> {
     let request = Request {
         config: config.clone(),
         protocol: Protocol { seed, ..Protocol::default() },
-        budget: Budget::Paper,
+        budget,
         svm_c: None,
         hold_out: None,
     };

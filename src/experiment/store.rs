@@ -26,18 +26,14 @@ impl Store {
     /// configuration, counts as none: the cell is computed again.
     pub fn load(&self, cell: &Cell<'_>) -> Option<CellResult> {
         let configuration = cell.configuration();
-        let bytes = self.resume.then(|| fs::read(self.file(&cell.id())).ok())??;
-        let found: CellResult = serde_json::from_slice(&bytes).ok()?;
+        let file = self.file(&cell.id());
+        let found: CellResult = self.resume.then(|| io::read_json(&file).ok())??;
         (found.configuration == configuration).then_some(found)
     }
 
     /// Writes a finished cell: whole, or not at all.
     pub fn save(&self, result: &CellResult) -> Result<()> {
-        let file = self.file(&result.id);
-        let mut text = serde_json::to_vec(result)
-            .map_err(|e| Error::numeric(format!("the result has no JSON form: {e}")))?;
-        text.push(b'\n');
-        io::write_atomic(&file, &text)
+        io::write_json(&self.file(&result.id), result)
     }
 
     fn file(&self, id: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Results as CSV: one row per score and convention, nothing averaged but repetitions.
+//! Results as CSV: one row per score, fold and convention, nothing averaged but repetitions.
 
 use super::Exporter;
 use crate::experiment::Results;
@@ -8,10 +8,11 @@ use crate::{Error, Result};
 /// Comma-separated values.
 pub struct Csv;
 
-const BEFORE: [&str; 11] = [
+const BEFORE: [&str; 12] = [
     "dataset",
     "seed",
     "method",
+    "features_by",
     "repeat",
     "fold",
     "trained_on",
@@ -39,11 +40,16 @@ impl Exporter for Csv {
         let mut rows = Vec::new();
         for cell in &results.cells {
             for score in &cell.scores {
-                for (values, (convention, form)) in score.measures.iter().zip(&about.measures) {
+                let both = [("method", &score.measures), ("chance", &score.by_chance)];
+                let all = both.into_iter().flat_map(|(by, all)| {
+                    all.iter().zip(&about.measures).map(move |(values, m)| (by, values, m))
+                });
+                for (by, values, (convention, form)) in all {
                     let mut row = vec![
                         about.dataset.clone(),
                         about.seed.to_string(),
                         cell.method.clone(),
+                        by.to_owned(),
                         cell.repeat.to_string(),
                         cell.fold.map_or(String::new(), |f| f.to_string()),
                         score.trained_on.name().to_owned(),

@@ -23,6 +23,7 @@ fn results() -> Results {
             budget: 3,
             features: 3,
             measures: vec![Values([0.25 + fold as f64 / 2.0; METRICS.len()])],
+            by_chance: vec![Values([0.125; METRICS.len()])],
             c: None,
             nan_scores: 0,
         }],
@@ -81,12 +82,15 @@ fn names_are_no_markup() {
 fn tables_have_as_many_cells_in_every_line() {
     let csv = export(&Csv);
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
-    assert_eq!(reader.headers().unwrap().len(), 11 + METRICS.len() + 6);
-    assert_eq!(reader.records().map(|r| r.unwrap()).count(), 2);
+    assert_eq!(reader.headers().unwrap().len(), 12 + METRICS.len() + 6);
+    let rows: Vec<_> = reader.records().map(|r| r.unwrap()).collect();
+    let by: Vec<&str> = rows.iter().map(|r| &r[3]).collect();
+    assert_eq!(by, ["method", "chance", "method", "chance"]);
     let json: serde_json::Value = serde_json::from_str(&export(&Json)).unwrap();
     let entry = &json["methods"][0];
     assert_eq!(entry["ranking_loss"]["folds"], serde_json::json!([0.25, 0.75]));
     assert_eq!(entry["epsilon_drop_all"]["mean"], 0.25);
+    assert_eq!(entry["by_chance"]["ranking_loss"]["mean"], 0.125);
     assert!(entry["epsilon_pseudo"].is_null());
     assert_eq!(json["failures"][0]["method"], "bad");
     assert_eq!((&json["noise"], &json["seed"]), (&0.2.into(), &7.into()));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Exporter;
 use crate::experiment::{Entry, Results, moments};
 use crate::measure::METRICS;
-use crate::{Error, Result};
+use crate::{Result, io};
 
 /// JSON: every metric with mean, standard deviation and raw folds.
 pub struct Json;
@@ -16,7 +16,7 @@ impl Exporter for Json {
     }
 
     fn export(&self, results: &Results) -> Result<String> {
-        pretty(&Json::value(results))
+        io::pretty_json(&Json::value(results))
     }
 }
 
@@ -36,13 +36,6 @@ impl Json {
         object.insert("failures".into(), json!(results.failures));
         all
     }
-}
-
-/// Readable JSON with a final newline.
-pub fn pretty(value: &impl serde::Serialize) -> Result<String> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|e| Error::numeric(format!("the result has no JSON form: {e}")))?;
-    Ok(text + "\n")
 }
 
 fn statistic(values: &[f64]) -> Value {
@@ -87,6 +80,11 @@ fn entry(entry: &Entry<'_>, results: &Results) -> Value {
     });
     let object = all.as_object_mut().expect("an object");
     object.append(&mut metrics(entry, 0));
+    let by_chance = METRICS.iter().enumerate();
+    let by_chance: Option<Map<String, Value>> = by_chance
+        .map(|(k, m)| Some((m.key.to_owned(), statistic(&entry.by_chance(0, k)?))))
+        .collect();
+    object.insert("by_chance".into(), json!(by_chance));
     if results.about.measures.len() > 1 {
         let others = results.about.measures.iter().enumerate().skip(1);
         let conventions: Map<String, Value> =

@@ -18,7 +18,7 @@ mod text_table;
 pub use cd_diagram::{CdDiagram, cd_diagram};
 pub use csv::{Csv, csv_bytes};
 pub use html::Html;
-pub use json::{Json, pretty};
+pub use json::Json;
 pub use latex::Latex;
 pub use line_chart::{Colour, LineChart, Series};
 pub use markdown::Markdown;

@@ -87,7 +87,16 @@ fn scores(entries: &[&Entry<'_>]) -> TextTable {
         row.extend((0..METRICS.len()).map(|k| plus_minus(&entry.values(0, k))));
         let epsilon = entry.epsilon(|e| e.pseudo);
         row.push(epsilon.map_or_else(|| "-".to_owned(), |e| plus_minus(&e)));
-        table.push(row);
+        table.push(row.clone());
+        let chance: Option<Vec<_>> = (0..METRICS.len()).map(|k| entry.by_chance(0, k)).collect();
+        if let Some(chance) = chance {
+            row[0] = format!("{}, random features", entry.method);
+            let first = row.len() - 1 - METRICS.len();
+            row.truncate(first);
+            row.extend(chance.iter().map(|values| plus_minus(values)));
+            row.push("-".to_owned());
+            table.push(row);
+        }
     }
     table
 }

@@ -7,9 +7,6 @@ mod libsvm;
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use super::read::Format;
 use super::{Dataset, Labels};
 use crate::{Error, Result, io};
@@ -66,25 +63,6 @@ fn some_blocks(dataset: &Dataset) -> Result<Vec<(bool, &Labels)>> {
             .hint("a file without labels is written as .csv")),
         _ => Ok(blocks),
     }
-}
-
-/// Writes `value` as readable JSON.
-pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let mut text =
-        serde_json::to_vec(value).map_err(|e| Error::input(e.to_string()).in_file(path))?;
-    text.push(b'\n');
-    io::write_atomic(path, &text)
-}
-
-/// Reads JSON; the error knows line and column.
-pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = io::read(path)?;
-    serde_json::from_slice(&bytes).map_err(|e| {
-        // The library repeats the position in its text.
-        let text = e.to_string();
-        let message = text.split(" at line ").next().unwrap_or(&text);
-        Error::input(message).in_file(path).at(e.line() as u64, e.column() as u64)
-    })
 }
 
 #[cfg(test)]
