@@ -12,6 +12,13 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// SHA-256 of pieces one after another, in hexadecimal.
+pub fn sha256_of(pieces: impl Iterator<Item = Vec<u8>>) -> String {
+    let mut hash = Sha256::new();
+    pieces.for_each(|piece| hash.update(piece));
+    hex(&hash.finalize())
+}
+
 /// The id under which git stores a file with this content: SHA-1 of `blob LENGTH\0CONTENT`. It names
 /// files of which nobody has published a SHA-256; against accidents, not against attackers.
 pub fn git_blob(bytes: &[u8]) -> String {

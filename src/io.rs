@@ -1,4 +1,5 @@
 //! Files that are either whole or absent: write to a temporary name beside the target, flush, rename.
+//! JSON: one way to write it, one way to read it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -63,8 +64,16 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 
 /// One line of JSON with its line end.
 pub fn json_line(value: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_string(value);
-    Ok(text.map_err(|e| Error::input(format!("the value has no JSON form: {e}")))? + "\n")
+    Ok(serde_json::to_string(value).map_err(no_json)? + "\n")
+}
+
+/// `value` as JSON for people, with a final newline.
+pub fn pretty_json(value: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value).map_err(no_json)? + "\n")
+}
+
+fn no_json(e: serde_json::Error) -> Error {
+    Error::numeric(format!("the value has no JSON form: {e}"))
 }
 
 fn temporary_name(path: &Path) -> Result<PathBuf> {

@@ -1,5 +1,11 @@
 //! Partial multi-label learning as two POMDPs, on a numeric engine written from scratch.
 //!
+//! # Where to begin
+//!
+//! [`prelude`] is the face of the library: reading a table, [`prelude::fit`], [`prelude::Model`],
+//! [`prelude::evaluate`] and the metrics. All other modules are the engine: its layers are public so
+//! that they can be checked, measured and replaced, and may change between versions.
+//!
 //! # Map
 //!
 //! From the bottom up; a module uses only those above it in this list.
@@ -11,6 +17,7 @@
 //! * [`measure`], [`classify`]: metrics and tests of significance; downstream classifiers.
 //! * [`method`]: from candidate labels to a ranking of the features; [`method::pomdp_fs`] is the
 //!   paper's.
+//! * [`experiment`]: from data to results, cell by cell.
 //! * [`audit`]: checks of the engine that anyone can run.
 //!
 //! The folder `docs` goes deeper: `engine.md` for whoever changes the engine, `notation.md` from the
@@ -52,6 +59,7 @@ pub mod measure;
 pub mod method;
 pub mod nn;
 pub mod num;
+pub mod prelude;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod rng;

@@ -55,28 +55,41 @@ fn evaluate_has_the_contracts_keys_and_raw_folds() {
     let file = small(dir.path());
     let arguments = ["evaluate", &file, "--labels", "3", "--folds", "3", "--repeats", "2"];
     let more = ["--methods", "random,all,zeros", "--all-conventions", "--budgets", "2,50%"];
-    let all = json(&[&arguments[..], &more[..]].concat());
-    let top =
-        ["dataset", "folds", "noise", "seed", "budget", "classifier", "train_labels", "convention"];
-    for key in top {
+    let lists = ["--classifier", "svm,mlknn", "--train-labels", "candidate,pseudo,truth"];
+    let all = json(&[&arguments[..], &more[..], &lists[..]].concat());
+    for key in ["dataset", "folds", "noise", "seed", "convention", "coverage_form", "sha256"] {
         assert!(!all[key].is_null(), "{key}");
     }
-    assert_eq!((&all["budget"], &all["convention"]), (&Value::from(3), &Value::from("sklearn")));
+    assert_eq!((&all["folds"], &all["convention"]), (&Value::from(3), &Value::from("sklearn")));
     let methods = all["methods"].as_array().unwrap();
-    assert_eq!(methods.len(), 3);
+    // These methods make no labels: candidate and truth, two classifiers, two budgets each.
+    assert_eq!(methods.len(), 3 * 2 * 2 * 2);
+    let keys = ["method", "trained_on", "classifier", "budget"];
+    let order: Vec<String> =
+        methods.iter().take(5).map(|m| keys.map(|k| m[k].to_string()).join(" ")).collect();
+    let expected = [
+        "\"random\" \"candidate\" \"svm\" 2",
+        "\"random\" \"candidate\" \"svm\" 3",
+        "\"random\" \"candidate\" \"mlknn\" 2",
+        "\"random\" \"candidate\" \"mlknn\" 3",
+        "\"random\" \"truth\" \"svm\" 2",
+    ];
+    assert_eq!(order, expected);
     for method in methods {
         for metric in METRICS {
             let cell = &method[metric];
             assert!(cell["mean"].is_number() && cell["std"].is_number(), "{metric} {cell}");
             assert_eq!(cell["folds"].as_array().unwrap().len(), 6);
             assert!(method["conventions"]["mulan"][metric]["mean"].is_number());
-            assert_eq!(method["sweep"][1][metric], *cell);
         }
         assert!(method["epsilon_pseudo"].is_null() && method["seconds"].is_number());
+        assert!(method["epsilon_candidate"]["mean"].as_f64().unwrap() > 0.0);
+        assert!(method["epsilon_drop_all"]["mean"].as_f64().unwrap() > 0.0);
+        assert_eq!(method["fits"], if method["method"] == "random" { 60 } else { 6 });
     }
-    let features: Vec<&Value> = methods.iter().map(|m| &m["features"]).collect();
-    assert_eq!(features, [3, 6, 0]);
-    assert_eq!(methods[2]["micro_f1"]["mean"], 0.0);
+    let features: Vec<&Value> = methods.iter().step_by(8).map(|m| &m["features"]).collect();
+    assert_eq!(features, [2, 6, 0]);
+    assert_eq!(methods[23]["micro_f1"]["mean"], 0.0);
 }
 
 /// Everything but the seconds.
@@ -125,9 +138,14 @@ fn evaluate_refuses_what_it_cannot_do() {
     assert!(with(&["--methods", "no-such"]).contains("expected one of"));
     assert!(with(&["--budgets", "0%"]).contains("found the budget '0%'"));
     assert!(with(&["--svm-c=-1"]).contains("expected 'auto' or a positive number"));
-    assert!(with(&["--noise", "120%"]).contains("expected a share"));
+    assert!(with(&["--noise", "120%"]).contains("expected 0 to 1"));
     assert!(with(&["--folds", "99"]).contains("99 folds"));
-    assert!(with(&["--repeats", "0"]).contains("--repeats 0"));
+    assert!(with(&["--repeats", "0"]).contains("0 repeats"));
+    assert!(with(&["--set", "none=1"]).contains("--set: found setting 'none'"));
+    assert!(with(&["--preset", "paper", "--methods", "zeros"]).contains("--preset"));
+    assert!(with(&["--train-labels", "some"]).contains("candidate, pseudo, confidence, truth"));
+    assert!(with(&["--resume"]).contains("--out"));
+    assert!(with(&["--tune", "1"]).contains("1 fits for tuning"));
     let blind = refused(&["evaluate", &file, "--labels", "3", "--role", "candidates"]);
     assert!(blind.contains("no true labels"), "{blind}");
 }

@@ -10,6 +10,7 @@
 
 use super::{Classifier, Model, Prediction, Targets, check_width};
 use crate::data::Labels;
+use crate::data::choice::choice;
 use crate::linalg::Mat;
 use crate::linalg::nearest::{Neighbour, nearest, nearest_among};
 use crate::measure::Scores;
@@ -27,6 +28,10 @@ pub enum Variant {
     /// MULAN: as published, on attributes scaled to [0, 1]; a tie prob = ½ there is a coin, here on.
     Mulan,
 }
+
+choice!(Variant {
+    Published => "published", ScikitMultilearn => "skmultilearn", Mulan => "mulan",
+});
 
 /// The classifier.
 #[derive(Clone, Debug, PartialEq)]

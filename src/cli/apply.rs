@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use super::Context;
 use super::folder::Folder;
 use super::input::Input;
-use super::tables::label_table;
 use crate::data::{Dataset, Labels, save};
 use crate::linalg::Mat;
 use crate::measure::{Comparison, Convention, CoverageForm, METRICS, Scores, Summary};
 use crate::method::pomdp_fs::{Matched, Model};
+use crate::report::selection::label_table;
 use crate::{Error, Result, io};
 
 /// The names of all files that a result may hold.

@@ -63,9 +63,7 @@ impl Context {
         let Some(json) = &self.json else {
             return Ok(());
         };
-        let mut text = serde_json::to_string_pretty(result)
-            .map_err(|e| Error::numeric(format!("the result has no JSON form: {e}")))?;
-        text.push('\n');
+        let text = io::pretty_json(result)?;
         match json {
             Json::Stdout => {
                 print!("{text}");

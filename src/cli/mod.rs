@@ -8,15 +8,15 @@ mod audit;
 mod context;
 mod data;
 mod evaluate;
-mod evaluate_report;
 mod flags;
 mod folder;
 mod generate;
 pub(crate) mod input;
 mod progress;
 mod select;
+mod settings;
+mod setup;
 mod stats;
-mod tables;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use crate::measure::statistics::{
     Friedman, Ranks, Table, TableKind, average_ranks, bonferroni_dunn_q, critical_difference,
     groups, holm, nemenyi_q, wilcoxon,
 };
-use crate::report::{CdDiagram, Rows, cd_diagram};
+use crate::report::{CdDiagram, TextTable, cd_diagram};
 use crate::{Error, Result, io};
 
 /// Average ranks, Friedman, Iman-Davenport, critical differences and Wilcoxon-Holm of a table
@@ -221,7 +221,8 @@ fn show(context: &Context, o: &Outcome) {
         o.methods.len(),
         o.datasets
     ));
-    let mut rows = Rows::new(["method", "average rank", "from control", "Wilcoxon p", "Holm p"]);
+    let mut rows =
+        TextTable::new(["method", "average rank", "from control", "Wilcoxon p", "Holm p"]);
     for (method, rank) in o.methods.iter().zip(&o.average_ranks) {
         let mut row = vec![method.clone(), format!("{rank:.3}")];
         match o.wilcoxon.iter().find(|p| &p.method == method) {

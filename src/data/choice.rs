@@ -1,6 +1,7 @@
 //! Options with a fixed list of names: from a word to its variant and back.
 
-/// Gives an enum without fields `ALL`, `name` and `FromStr`, all from one list of names.
+/// Gives an enum without fields `ALL`, `name`, `FromStr` and, on the command line, its list of
+/// values, all from one list of names.
 macro_rules! choice {
     ($type:ident { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {
@@ -22,6 +23,17 @@ macro_rules! choice {
                     let names = [$($name),+].join(", ");
                     crate::Error::config(format!("found '{text}', expected {names}"))
                 })
+            }
+        }
+
+        #[cfg(feature = "cli")]
+        impl clap::ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                &Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                Some(clap::builder::PossibleValue::new(self.name()))
             }
         }
     };

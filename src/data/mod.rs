@@ -1,7 +1,7 @@
 //! Data sets: from a file to a training set with candidate labels.
 
 pub mod catalog;
-mod choice;
+pub(crate) mod choice;
 mod dataset;
 mod info;
 mod labels;

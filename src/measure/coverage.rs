@@ -5,6 +5,7 @@
 
 use super::order::{Ties, relevant};
 use super::{Comparison, Convention, mean};
+use crate::data::choice::choice;
 use crate::num::vectorize;
 
 /// What is made of the depths.
@@ -24,27 +25,13 @@ pub enum CoverageForm {
     PerInstance,
 }
 
-impl CoverageForm {
-    /// All of them, in the order of the tables.
-    pub const ALL: [CoverageForm; 5] = [
-        CoverageForm::Native,
-        CoverageForm::Raw,
-        CoverageForm::OverLabels,
-        CoverageForm::MinusOneOverLabels,
-        CoverageForm::PerInstance,
-    ];
-
-    /// Name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            CoverageForm::Native => "native",
-            CoverageForm::Raw => "raw",
-            CoverageForm::OverLabels => "over-labels",
-            CoverageForm::MinusOneOverLabels => "minus-one-over-labels",
-            CoverageForm::PerInstance => "per-instance",
-        }
-    }
-}
+choice!(CoverageForm {
+    Native => "native",
+    Raw => "raw",
+    OverLabels => "over-labels",
+    MinusOneOverLabels => "minus-one-over-labels",
+    PerInstance => "per-instance",
+});
 
 /// Mean coverage in the given form; NaN when every instance is skipped. O(L) per instance.
 pub fn coverage(compared: &Comparison<'_>, convention: Convention, form: CoverageForm) -> f64 {

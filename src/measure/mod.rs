@@ -24,6 +24,7 @@ pub use one_error::one_error;
 pub use ranking_loss::ranking_loss;
 pub use summary::{METRICS, Metric, Summary};
 
+use crate::data::choice::choice;
 use order::Ties;
 
 /// Whose definition of the metrics is used.
@@ -41,21 +42,11 @@ pub enum Convention {
     Reference,
 }
 
+choice!(Convention {
+    ScikitLearn => "sklearn", Mulan => "mulan", Matlab => "matlab", Reference => "ref",
+});
+
 impl Convention {
-    /// All of them, in the order of the tables.
-    pub const ALL: [Convention; 4] =
-        [Convention::ScikitLearn, Convention::Mulan, Convention::Matlab, Convention::Reference];
-
-    /// Name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Convention::ScikitLearn => "sklearn",
-            Convention::Mulan => "mulan",
-            Convention::Matlab => "matlab",
-            Convention::Reference => "ref",
-        }
-    }
-
     /// How tied scores are ranked where a rank is needed.
     fn ties(self) -> Ties {
         match self {

@@ -70,7 +70,7 @@ fn stopped_by_a_signal() {
     let old = contents(&dir.path().join("out"));
     let args = arguments("out", "1");
     let mut child = start(dir.path(), &args);
-    let checkpoint = dir.path().join(".out.part/progress.safetensors");
+    let checkpoint = dir.path().join(".out.part/progress");
     let patience = Instant::now();
     while !checkpoint.exists() && patience.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));

@@ -2,6 +2,7 @@
 
 mod apply;
 mod interruption;
+mod one_pipeline;
 mod results;
 
 use std::collections::BTreeMap;

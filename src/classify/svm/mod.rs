@@ -20,6 +20,7 @@ pub use costs::Costs;
 pub use design::{Design, Sparse};
 
 use super::{Classifier, Model, Prediction, Targets, check_width};
+use crate::data::choice::choice;
 use crate::linalg::Mat;
 use crate::rng::Streams;
 use crate::{Error, Result};
@@ -32,6 +33,8 @@ pub enum Loss {
     /// z².
     Squared,
 }
+
+choice!(Loss { Hinge => "l1", Squared => "l2" });
 
 impl Loss {
     /// loss(z), 0 for z ≤ 0.
@@ -79,6 +82,8 @@ pub enum ConstantLabel {
     /// 0 or 1, as scikit-learn: a label that never occurred outranks every negative margin.
     SklearnCompat,
 }
+
+choice!(ConstantLabel { Margin => "margin", SklearnCompat => "sklearn" });
 
 impl ConstantLabel {
     /// The score of a label that is always or never there.

@@ -375,7 +375,8 @@ impl Method for PomdpFs {
             if !observer.progress(phase, done, total) {
                 return Err(Error::cancelled());
             }
-            if !fit.advance()? {
+            let more = fit.advance()?;
+            if !more {
                 return Ok(fit.finish());
             }
             fit.record_epsilon(|pseudo| observer.epsilon(pseudo));

@@ -2,54 +2,52 @@
 
 use serde_json::Value;
 
-use super::job::{Scores, Setting};
-use super::output::{errors, pseudo, trained};
+use super::page::{FeatureBar, Figure, LabelBar, MetricTable, SelectPage, Tile, grouped};
+use super::summary::{candidates_and_kept, errors};
+use crate::experiment::{Score, Selection};
 use crate::measure::METRICS;
-use crate::method::Fitted;
 use crate::method::pomdp_fs::{Preset, Ranking};
-use crate::report::{
-    Colour, FeatureBar, Figure, LabelBar, LineChart, MetricTable, SelectPage, Series, Tile, grouped,
-};
+use crate::report::{Colour, LineChart, Series};
 
 /// Number of features with a bar of their own.
 const SHOWN_FEATURES: usize = 30;
 
-pub(super) fn page(setting: &Setting, outcome: &Fitted, scores: &[Scores]) -> SelectPage {
-    let (stage1, stage2) = curves(setting, outcome);
+pub(super) fn page(selection: &Selection<'_>) -> SelectPage {
+    let (stage1, stage2) = curves(selection);
     SelectPage {
-        dataset: setting.dataset.name.clone(),
-        story: story(setting, outcome),
-        tiles: tiles(setting, outcome),
+        dataset: selection.data.name.clone(),
+        story: story(selection),
+        tiles: tiles(selection),
         stage1,
         stage2,
-        features: features(setting, outcome),
-        budget: setting.budget,
-        score: meaning(setting.config.ranking).to_owned(),
-        scores_by_rank: scores_by_rank(setting, outcome),
-        labels: labels(setting, outcome),
-        metrics: metrics(setting, scores),
-        provenance: provenance(setting),
-        notes: setting.dataset.source.notes.clone(),
-        settings: settings(setting),
+        features: features(selection),
+        budget: selection.budget,
+        score: meaning(selection.config.ranking).to_owned(),
+        scores_by_rank: scores_by_rank(selection),
+        labels: labels(selection),
+        metrics: metrics(selection),
+        provenance: provenance(selection),
+        notes: selection.data.source.notes.clone(),
+        settings: settings(selection),
     }
 }
 
-fn story(setting: &Setting, outcome: &Fitted) -> Vec<String> {
-    let d = &setting.dataset;
-    let (all, kept) = (setting.candidates.count(), pseudo(outcome).count());
+fn story(selection: &Selection<'_>) -> Vec<String> {
+    let d = &selection.data;
+    let (all, kept) = candidates_and_kept(selection);
     let mut story = vec![format!(
         "{} rows with {} and {}.",
         grouped(d.n()),
         several(d.d(), "feature"),
         several(d.labels(), "label"),
     )];
-    if let Some(rate) = setting.noise {
+    if let Some(rate) = selection.noise {
         story.push(format!(
             "The true labels are known. {} rows were used for training, with {:.1} % of their \
              irrelevant labels added as noise; {} rows were held out.",
-            grouped(setting.train.len()),
+            grouped(selection.outcome.prepared.train_rows.len()),
             100.0 * rate,
-            grouped(setting.test.len())
+            grouped(selection.outcome.prepared.test_rows.len())
         ));
     }
     story.push(format!(
@@ -58,10 +56,10 @@ fn story(setting: &Setting, outcome: &Fitted) -> Vec<String> {
         grouped(all - kept),
         grouped(all),
         percent(all - kept, all),
-        grouped(setting.budget),
+        grouped(selection.budget),
         grouped(d.d())
     ));
-    if let Some((before, after)) = errors(setting, outcome) {
+    if let Some((before, after)) = errors(selection) {
         let verdict = match after {
             a if a < before => "The labels became cleaner",
             a if a > before => "The labels became worse",
@@ -73,7 +71,7 @@ fn story(setting: &Setting, outcome: &Fitted) -> Vec<String> {
             100.0 * after
         ));
     }
-    if setting.config.preset == Preset::Paper {
+    if selection.config.preset == Preset::Paper {
         story.push(
             "This run follows the printed objective to the letter (preset paper), which does not \
              tell noise from truth; docs/method.md shows why."
@@ -83,8 +81,8 @@ fn story(setting: &Setting, outcome: &Fitted) -> Vec<String> {
     story
 }
 
-fn tiles(setting: &Setting, outcome: &Fitted) -> Vec<Tile> {
-    let (all, kept) = (setting.candidates.count(), pseudo(outcome).count());
+fn tiles(selection: &Selection<'_>) -> Vec<Tile> {
+    let (all, kept) = candidates_and_kept(selection);
     let tile = |value: String, name: &str, note: String| Tile { value, name: name.into(), note };
     let mut tiles = vec![
         tile(
@@ -93,20 +91,20 @@ fn tiles(setting: &Setting, outcome: &Fitted) -> Vec<Tile> {
             format!("{} of {}", grouped(all - kept), grouped(all)),
         ),
         tile(
-            grouped(setting.budget),
+            grouped(selection.budget),
             "features selected",
-            format!("of {}", grouped(setting.dataset.d())),
+            format!("of {}", grouped(selection.data.d())),
         ),
     ];
-    if let Some((before, after)) = errors(setting, outcome) {
+    if let Some((before, after)) = errors(selection) {
         tiles.push(tile(
             format!("{after:.4}"),
             "wrong label cells (ε)",
             format!("{before:.4} with all candidates"),
         ));
     }
-    if let Some(rho) = trained(outcome).rho {
-        let note = match setting.noise {
+    if let Some(rho) = selection.trained().rho {
+        let note = match selection.noise {
             Some(rate) => format!("{rate:.3} was added"),
             None => "chance that a wrong label is a candidate".to_owned(),
         };
@@ -115,8 +113,8 @@ fn tiles(setting: &Setting, outcome: &Fitted) -> Vec<Tile> {
     tiles
 }
 
-fn curves(setting: &Setting, outcome: &Fitted) -> (Vec<Figure>, Vec<Figure>) {
-    let (first, second) = &trained(outcome).history;
+fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
+    let (first, second) = &selection.trained().history;
     let one = |f: fn(&_) -> f64| first.iter().map(f).collect::<Vec<f64>>();
     let mut stage1 = vec![figure(
         "Stage 1: loss",
@@ -124,14 +122,14 @@ fn curves(setting: &Setting, outcome: &Fitted) -> (Vec<Figure>, Vec<Figure>) {
          for neighbours that differ.",
         vec![line("loss", Colour::Blue, one(|e| e.bce + e.graph))],
     )];
-    if setting.config.preset == Preset::Observation {
+    if selection.config.preset == Preset::Observation {
         let mut rho = figure(
             "Stage 1: noise rate ρ",
             "It should settle. A rate that keeps falling says that the model has begun to believe \
              the noise.",
             vec![line("learned", Colour::Blue, first.iter().filter_map(|e| e.rho).collect())],
         );
-        if let Some(rate) = setting.noise {
+        if let Some(rate) = selection.noise {
             (rho.chart.reference, rho.dashed) = (Some(rate), Some(format!("added: {rate:.3}")));
         }
         stage1.push(rho);
@@ -146,7 +144,7 @@ fn curves(setting: &Setting, outcome: &Fitted) -> (Vec<Figure>, Vec<Figure>) {
         ],
     ));
     let epsilon: Vec<f64> = first.iter().filter_map(|e| e.epsilon).collect();
-    if let Some((before, _)) = errors(setting, outcome) {
+    if let Some((before, _)) = errors(selection) {
         let mut wrong = figure(
             "Stage 1: wrong label cells ε",
             "Measured with the true labels, which the method never sees. Below the dashed line the \
@@ -182,36 +180,37 @@ fn line(name: &str, colour: Colour, values: Vec<f64>) -> Series {
     Series { name: name.into(), colour, values }
 }
 
-fn features(setting: &Setting, outcome: &Fitted) -> Vec<FeatureBar> {
-    let best = outcome.ranking.iter().take(setting.budget.min(SHOWN_FEATURES));
+fn features(selection: &Selection<'_>) -> Vec<FeatureBar> {
+    let best = selection.outcome.fitted.ranking.iter().take(selection.budget.min(SHOWN_FEATURES));
     best.map(|r| FeatureBar {
-        name: setting.dataset.feature_names[r.feature].clone(),
+        name: selection.data.feature_names[r.feature].clone(),
         score: r.score,
-        frequency: trained(outcome).features.frequency[r.feature],
+        frequency: selection.trained().features.frequency[r.feature],
     })
     .collect()
 }
 
-fn scores_by_rank(setting: &Setting, outcome: &Fitted) -> Figure {
-    let scores = outcome.ranking.iter().map(|r| r.score).collect();
+fn scores_by_rank(selection: &Selection<'_>) -> Figure {
+    let scores = selection.outcome.fitted.ranking.iter().map(|r| r.score).collect();
     let mut all = figure(
         "Scores of all features, best first",
         "Where the curve becomes flat, features can hardly be told apart.",
         vec![line("score by rank", Colour::Blue, scores)],
     );
     all.chart.wide = true;
-    if setting.budget < setting.dataset.d() {
-        all.chart.mark = Some(setting.budget);
-        all.dashed = Some(format!("the budget: {}", grouped(setting.budget)));
+    if selection.budget < selection.data.d() {
+        all.chart.mark = Some(selection.budget);
+        all.dashed = Some(format!("the budget: {}", grouped(selection.budget)));
     }
     all
 }
 
-fn labels(setting: &Setting, outcome: &Fitted) -> Vec<LabelBar> {
-    let candidates = setting.candidates.count_by_label();
-    let kept = pseudo(outcome).count_by_label();
-    let truth = setting.truth.as_ref().map(|y| y.count_by_label());
-    let names = setting.dataset.label_names.iter().enumerate();
+fn labels(selection: &Selection<'_>) -> Vec<LabelBar> {
+    let candidates = selection.outcome.prepared.candidates.count_by_label();
+    let kept =
+        selection.outcome.fitted.pseudo.as_ref().expect("the method makes them").count_by_label();
+    let truth = selection.outcome.prepared.truth.as_ref().map(|y| y.count_by_label());
+    let names = selection.data.label_names.iter().enumerate();
     names
         .map(|(j, name)| LabelBar {
             name: name.clone(),
@@ -222,38 +221,39 @@ fn labels(setting: &Setting, outcome: &Fitted) -> Vec<LabelBar> {
         .collect()
 }
 
-fn metrics(setting: &Setting, scores: &[Scores]) -> Option<MetricTable> {
+fn metrics(selection: &Selection<'_>) -> Option<MetricTable> {
+    let scores = &selection.outcome.result.scores;
     if scores.is_empty() {
         return None;
     }
-    let cells = |s: &Scores| s.summary.values.iter().map(|v| format!("{v:.4}")).collect();
+    let cells = |s: &Score| s.measures[0].0.iter().map(|v| format!("{v:.4}")).collect();
     Some(MetricTable {
         note: format!(
             "A linear SVM on the selected features, on {} held-out rows with true labels, by what it \
              was trained on. RL, HL, CE and One-error: lower is better; the others: higher. CE is \
              coverage / labels.",
-            grouped(setting.test.len())
+            grouped(selection.outcome.prepared.test_rows.len())
         ),
         head: METRICS.iter().map(|m| m.name.to_owned()).collect(),
-        rows: scores.iter().map(|s| (s.name.to_owned(), cells(s))).collect(),
+        rows: scores.iter().map(|s| (s.trained_on.name().to_owned(), cells(s))).collect(),
     })
 }
 
-fn provenance(setting: &Setting) -> Vec<(String, String)> {
-    let source = &setting.dataset.source;
+fn provenance(selection: &Selection<'_>) -> Vec<(String, String)> {
+    let source = &selection.data.source;
     [
-        ("Data", setting.dataset.name.clone()),
+        ("Data", selection.data.name.clone()),
         ("Format", source.format.clone()),
         ("SHA-256", source.sha256.clone()),
-        ("Seed", setting.seed.to_string()),
+        ("Seed", selection.seed.to_string()),
         ("Version", format!("pomdp-fs {}", env!("CARGO_PKG_VERSION"))),
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .to_vec()
 }
 
-fn settings(setting: &Setting) -> Vec<(String, String)> {
-    let all = serde_json::to_value(&setting.config).expect("plain values");
+fn settings(selection: &Selection<'_>) -> Vec<(String, String)> {
+    let all = serde_json::to_value(&selection.config).expect("plain values");
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let all = all.as_object().expect("a struct is an object");
     all.iter().map(|(key, value)| (key.clone(), text(value))).collect()

@@ -1,6 +1,6 @@
 //! The Rust side of the side-by-side speed measurements of `docs/evaluation.md`.
 //!
-//! `evaluation_speed svm|mlknn|metrics DIR REPEATS` reads `shape.txt` (n d L), `x.f64` (n × d) and
+//! `cargo bench --bench side_by_side -- svm|mlknn|metrics DIR REPEATS` reads `shape.txt` (n d L), `x.f64` (n × d) and
 //! `y.u8` (n × L) from DIR, works on one thread, and prints a line `name seconds value` for each
 //! piece of work; seconds are the best of the repeats, of processor time where the system tells it
 //! (Linux), so that other work on the machine does not count. For `metrics`, d = L and X holds the
@@ -18,9 +18,11 @@ use pomdp_fs::measure::{self, Comparison, Convention, CoverageForm, Scores};
 use pomdp_fs::rng::Streams;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, work, dir, repeats] = &arguments[..] else {
-        panic!("usage: evaluation_speed svm|mlknn|metrics DIR REPEATS");
+    // `cargo bench` adds an argument of its own.
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let [work, dir, repeats] = &arguments[..] else {
+        println!("nothing to do: expected svm|mlknn|metrics DIR REPEATS, as peers/speed.py gives");
+        return;
     };
     let repeats = repeats.parse().expect("a number of repeats");
     let (x, y) = read(Path::new(dir));

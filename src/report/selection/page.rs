@@ -4,12 +4,10 @@
 //! page can be mailed, printed and archived. Names come from the user's file and are escaped by the
 //! template engine; only the drawings, which hold no names, are inserted as they are.
 
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
-use super::LineChart;
-use crate::{Error, Result};
-
-const TEMPLATE: &str = include_str!("select.html");
+use crate::Result;
+use crate::report::{LineChart, render};
 
 /// What the page says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,17 +104,13 @@ pub struct LabelBar {
 impl SelectPage {
     /// The page as HTML.
     pub fn html(&self) -> Result<String> {
-        let failed =
-            |e: minijinja::Error| Error::numeric(format!("cannot write the report: {e:#}"));
-        let mut environment = Environment::new();
-        environment.add_template("select.html", TEMPLATE).map_err(failed)?;
-        let template = environment.get_template("select.html").map_err(failed)?;
         let figures = |all: &[Figure]| all.iter().map(Figure::value).collect::<Result<Vec<_>>>();
         let tiles = self.tiles.iter();
         let tiles = tiles.map(|t| context! { value => &t.value, name => &t.name, note => &t.note });
         let metrics = self.metrics.as_ref().map(MetricTable::value);
-        template
-            .render(context! {
+        render(
+            include_str!("select.html"),
+            context! {
                 dataset => &self.dataset,
                 story => list(&self.story),
                 tiles => Value::from_iter(tiles),
@@ -134,8 +128,8 @@ impl SelectPage {
                 notes => list(&self.notes),
                 settings => pairs(&self.settings),
                 version => env!("CARGO_PKG_VERSION"),
-            })
-            .map_err(failed)
+            },
+        )
     }
 
     fn feature_rows(&self) -> Value {

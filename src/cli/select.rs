@@ -1,0 +1,283 @@
+//! `pomdp-fs select`: candidate labels in; clean labels, a feature ranking and the model out.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::Context;
+use super::folder::Folder;
+use super::input::Input;
+use super::progress::FitBar;
+use super::settings::Settings;
+use super::setup::{Price, Setup};
+use crate::data::Dataset;
+use crate::experiment::{Budget, Cell, Checkpoint, Outcome, Prepared, Request, Results, Selection};
+use crate::method::Method;
+use crate::method::pomdp_fs::Config;
+use crate::report::score_table;
+use crate::report::selection::{self, candidates_and_kept, errors, summary};
+use crate::{Error, Result};
+
+/// The fold that is held out, of as many, so that a result can be scored.
+const FOLDS: usize = 5;
+/// Features shown on the screen.
+const SHOWN_FEATURES: usize = 10;
+/// Where the progress of a fit is kept.
+const CHECKPOINT: &str = "progress";
+
+/// Disambiguate candidate labels and rank the features: the main job
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    pomdp-fs select                                  # the embedded Yeast set with 20 % noise\n  \
+    pomdp-fs select mine.arff --role candidates      # your candidate labels, no truth\n  \
+    pomdp-fs select mine.csv --labels prefix:tag_ --budget 10% --set epochs2=8\n\n\
+    Without known candidates, noise is added to the true labels and a fifth of the rows is held\n\
+    out, so that the result can be scored: the first fold of 'evaluate' with the same seed.")]
+pub struct Select {
+    /// A file, or the name of a data set of the catalog ('pomdp-fs data list')
+    data: Option<String>,
+    /// Folder for the results [default: pomdp-fs-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with an interrupted run
+    #[arg(long)]
+    resume: bool,
+    /// Least time between two checkpoints, from which --resume goes on
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
+    checkpoint_every: f64,
+    /// Number of features to select, or a share such as 20%; 'paper': 20 % of the features, or 20 of
+    /// fewer than 100
+    #[arg(long, value_name = "K|P%", default_value = "paper")]
+    budget: Budget,
+    /// Train Stage 1 on K-1 parts and disambiguate the rest
+    #[arg(long, value_name = "K")]
+    cross_fit: Option<usize>,
+    /// Keep the best candidate of a row when none reaches 1/2
+    #[arg(long)]
+    at_least_one: bool,
+    /// Ranking by frequency, score or credit [default: credit; preset paper: frequency]
+    #[arg(long, value_name = "HOW")]
+    ranking: Option<String>,
+    /// Memory for Stage 2's rollouts, in MiB
+    #[arg(long, value_name = "MIB")]
+    memory_limit: Option<usize>,
+    /// Hold out this fold (from 0) and score the result on it [default: 0 if noise is added or a
+    /// split is given, else none]
+    #[arg(long, value_name = "F")]
+    fold: Option<usize>,
+    /// C of the SVM that scores the result: a number, or 'auto' for cross-validation
+    #[arg(long, value_name = "C", default_value = "auto")]
+    svm_c: Price,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    setup: Setup,
+    #[command(flatten)]
+    input: Input,
+}
+
+fn parse_seconds(text: &str) -> Result<f64> {
+    let seconds = text.parse().ok().filter(|s| (0.0..=1e9).contains(s));
+    seconds.ok_or_else(|| Error::config(format!("found '{text}', expected seconds, 0 or more")))
+}
+
+impl Select {
+    /// Runs the job; true when it is done.
+    pub fn run(&self, context: &Context) -> Result<bool> {
+        let begin = Instant::now();
+        let config = self.config()?;
+        let mut data = self.input.open(self.data.as_deref().unwrap_or("yeast"))?;
+        let noise_added = data.candidates.is_none();
+        self.setup.add_noise(&mut data)?;
+        let request = self.request(config, &data, noise_added, context)?;
+        let plan = request.plan(&data)?;
+        self.setup.save(&plan)?;
+        let cell = plan.cells()[request.hold_out.unwrap_or(0)];
+        let out = match &self.out {
+            Some(out) => out.clone(),
+            None => PathBuf::from(format!("pomdp-fs-{}", data.name)),
+        };
+        let folder = Folder::new(&out, &selection::FILES, self.resume.then_some(CHECKPOINT))?;
+        let prepared = cell.prepare();
+        let noise = prepared.realised_noise().filter(|_| noise_added);
+        introduce(&data, &prepared, noise, context);
+        let checkpoint = folder.path().join(CHECKPOINT);
+        let outcome = self.fit(&cell, prepared, &checkpoint, context)?;
+        let selection = Selection::new(&plan, request.config, noise, outcome);
+        selection::write(&selection, folder.path())?;
+        let _ = std::fs::remove_file(checkpoint);
+        folder.finish()?;
+        let results = Results {
+            about: plan.about(),
+            cells: vec![selection.outcome.result.clone()],
+            failures: Vec::new(),
+        };
+        tell(&selection, &results, context);
+        finish(&selection, begin.elapsed(), &out, context)?;
+        Ok(true)
+    }
+
+    /// `select` with nothing at all.
+    pub fn plain() -> Self {
+        #[derive(clap::Parser)]
+        struct Only {
+            #[command(flatten)]
+            select: Select,
+        }
+        <Only as clap::Parser>::parse_from(["pomdp-fs"]).select
+    }
+
+    /// Preset, then the file, then `--set`, then the flags.
+    fn config(&self) -> Result<Config> {
+        let mut flags = Map::new();
+        let mut flag = |key: &str, value: Option<Value>| {
+            flags.extend(value.map(|value| (key.to_owned(), value)));
+        };
+        flag("cross_fit", self.cross_fit.map(Value::from));
+        flag("at_least_one", self.at_least_one.then_some(true.into()));
+        flag("ranking", self.ranking.as_deref().map(Value::from));
+        flag("memory_limit", self.memory_limit.map(Value::from));
+        let method: Box<dyn Method> = self.settings.methods(&["pomdp-fs".into()], flags)?.remove(0);
+        serde_json::from_value(method.settings())
+            .map_err(|e| Error::config(format!("the settings cannot be understood: {e}")))
+    }
+
+    fn request(
+        &self,
+        config: Config,
+        data: &Dataset,
+        noise_added: bool,
+        context: &Context,
+    ) -> Result<Request> {
+        let protocol = self.setup.protocol(data, context.streams.root(), FOLDS)?;
+        // Data with fewer rows than folds cannot spare any.
+        let enough = data.n() >= protocol.folds;
+        let hold_out = match self.fold {
+            Some(fold) if fold >= protocol.folds => {
+                return Err(Error::config(format!(
+                    "found --fold {fold}, expected 0 to {}",
+                    protocol.folds - 1
+                )));
+            }
+            Some(fold) => Some(fold),
+            None => ((noise_added || self.setup.has_files()) && enough).then_some(0),
+        };
+        Ok(Request { config, protocol, budget: self.budget, svm_c: self.svm_c.0, hold_out })
+    }
+
+    fn fit(
+        &self,
+        cell: &Cell<'_>,
+        prepared: Prepared,
+        file: &Path,
+        context: &Context,
+    ) -> Result<Outcome> {
+        let every = Duration::from_secs_f64(self.checkpoint_every);
+        let id = cell.id();
+        let mut bar = FitBar::new(context);
+        if self.resume && file.exists() {
+            bar.resumes();
+        }
+        let again = "give the same data, options and seed as before, or run without --resume";
+        let mut observer =
+            Checkpoint::new(file, &id, every, self.resume, &mut bar).map_err(|e| e.hint(again))?;
+        cell.run(prepared, &mut observer)
+    }
+}
+
+/// What is about to happen.
+fn introduce(data: &Dataset, prepared: &Prepared, noise: Option<f64>, context: &Context) {
+    context.say(format!(
+        "{}: {} rows, {} features, {} labels",
+        data.name,
+        data.n(),
+        data.d(),
+        data.labels()
+    ));
+    for note in &data.source.notes {
+        context.note(format!("  {note}"));
+    }
+    if let Some(rate) = noise {
+        context.say(format!(
+            "true labels are known: {} rows train with {:.1} % of their irrelevant labels added as \
+             noise, {} rows are held out",
+            prepared.train_rows.len(),
+            100.0 * rate,
+            prepared.test_rows.len()
+        ));
+    }
+}
+
+/// The result on the screen.
+fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
+    let (all, kept) = candidates_and_kept(selection);
+    // The printed form has no observation model, and so no noise rate.
+    let rate = selection.trained().rho.map_or(String::new(), |r| format!("; noise rate {r:.3}"));
+    context.say(format!(
+        "\nLabels: {} of {all} candidate labels removed ({:.1} %), {kept} kept{rate}",
+        all - kept,
+        100.0 * (all - kept) as f64 / all.max(1) as f64,
+    ));
+    if let Some(verdict) = &selection.outcome.result.verdict {
+        context.say(format!("  {}", verdict.text));
+        verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
+    }
+    if let Some((before, after)) = errors(selection) {
+        let change = 100.0 * (after / before.max(f64::MIN_POSITIVE) - 1.0);
+        let direction = if change > 0.0 { "more" } else { "fewer" };
+        context.say(format!(
+            "  wrong label cells: {before:.4} with all candidates, {after:.4} after ({:.0} % {direction})",
+            change.abs()
+        ));
+    }
+    context.say(format!("\nFeatures: the best {} of {}", selection.budget, selection.data.d()));
+    let shown = selection.outcome.fitted.ranking.iter().take(SHOWN_FEATURES.min(selection.budget));
+    for (k, r) in shown.enumerate() {
+        context.say(format!(
+            "  {:>3}. {:<32} score {:.5}, selected in {:.0} % of the rollouts",
+            k + 1,
+            selection.data.feature_names[r.feature],
+            r.score,
+            100.0 * selection.trained().features.frequency[r.feature]
+        ));
+    }
+    if !selection.outcome.result.scores.is_empty() {
+        context.say(format!(
+            "\nScores of a linear SVM on the selected features, {} held-out rows with true labels:",
+            selection.outcome.prepared.test_rows.len(),
+        ));
+        context.say(score_table(results));
+    }
+}
+
+/// Times, files and JSON.
+fn finish(selection: &Selection<'_>, total: Duration, out: &Path, context: &Context) -> Result<()> {
+    let phase = |name: &str| -> f64 {
+        let phases = selection.outcome.phases.iter();
+        phases.filter(|(phase, _)| phase.starts_with(name)).map(|(_, seconds)| seconds).sum()
+    };
+    let (stage1, stage2, total) = (phase("Stage 1"), phase("Stage 2"), total.as_secs_f64());
+    context.say(format!(
+        "\nStage 1 {stage1:.1} s, Stage 2 {stage2:.1} s, all {total:.1} s. Results in {}/: {}",
+        out.display(),
+        selection::FILES.join(", ")
+    ));
+    let mut result = summary(selection, out);
+    result["seconds"] = json!({ "stage1": stage1, "stage2": stage2, "total": total });
+    context.emit(&result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_between_checkpoints() {
+        assert_eq!((parse_seconds("0").unwrap(), parse_seconds("1.5").unwrap()), (0.0, 1.5));
+        for bad in ["-1", "NaN", "inf", "x", ""] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Settings of methods on the command line: preset, file, `--set`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::method::pomdp_fs::Preset;
+use crate::method::{self, Method};
+use crate::{Error, Result, io};
+
+/// Which settings differ from the defaults.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Settings")]
+pub struct Settings {
+    /// Reading of the paper by pomdp-fs: observation (works) or paper (to the letter)
+    #[arg(long, value_name = "NAME", value_parser = parse_preset)]
+    preset: Option<Preset>,
+    /// Settings as a TOML file: KEY = VALUE lines for every method that has the setting, a table
+    /// [METHOD] for one of them
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// One setting, e.g. --set epochs1=50, or --set METHOD.KEY=VALUE for one of several methods; may
+    /// be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+fn parse_preset(text: &str) -> Result<Preset> {
+    serde_json::from_value(Value::String(text.into()))
+        .map_err(|_| Error::config(format!("found '{text}', expected observation or paper")))
+}
+
+/// A change: of one method, or of every method that has the setting.
+#[derive(Clone, Debug, PartialEq)]
+struct Change {
+    method: Option<String>,
+    key: String,
+    value: Value,
+}
+
+impl Settings {
+    /// The methods of these names with their settings: preset, then the file, then `--set`, then
+    /// `flags`, options of their own.
+    pub fn methods(
+        &self,
+        names: &[String],
+        flags: Map<String, Value>,
+    ) -> Result<Vec<Box<dyn Method>>> {
+        let mut methods: Vec<Box<dyn Method>> = Vec::new();
+        for name in self.with_preset(names)? {
+            if methods.iter().any(|m| m.name() == name) {
+                return Err(Error::config(format!(
+                    "found method '{name}' twice, expected it once"
+                )));
+            }
+            methods.push(method::by_name(&name)?);
+        }
+        if let Some(path) = &self.config {
+            apply(&mut methods, &from_file(path, names)?).map_err(|e| e.in_file(path))?;
+        }
+        let mut changes =
+            self.set.iter().map(|text| from_text(text)).collect::<Result<Vec<_>>>()?;
+        apply(&mut methods, &changes).map_err(|e| e.about("--set"))?;
+        changes.clear();
+        changes.extend(flags.into_iter().map(|(key, value)| Change { method: None, key, value }));
+        apply(&mut methods, &changes)?;
+        Ok(methods)
+    }
+
+    /// The names, with pomdp-fs in the reading that was asked for.
+    fn with_preset(&self, names: &[String]) -> Result<Vec<String>> {
+        let Some(preset) = self.preset else {
+            return Ok(names.to_vec());
+        };
+        if !names.iter().any(|n| n == "pomdp-fs") {
+            return Err(Error::config("--preset is for pomdp-fs, which is not among the methods"));
+        }
+        let name = match preset {
+            Preset::Observation => "pomdp-fs",
+            Preset::Paper => "pomdp-fs-paper",
+        };
+        Ok(names.iter().map(|n| if n == "pomdp-fs" { name } else { n }.to_owned()).collect())
+    }
+}
+
+/// `KEY=VALUE` or `METHOD.KEY=VALUE`; the value is JSON, or else text.
+fn from_text(text: &str) -> Result<Change> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| Error::config(format!("found --set {text}, expected KEY=VALUE")))?;
+    let (key, value) = (key.trim(), value.trim());
+    let (method, key) = match key.split_once('.') {
+        Some((method, key)) => (Some(method.to_owned()), key),
+        None => (None, key),
+    };
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+    Ok(Change { method, key: key.to_owned(), value })
+}
+
+fn from_file(path: &Path, names: &[String]) -> Result<Vec<Change>> {
+    let bytes = io::read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let table: Map<String, Value> = toml::from_str(&text).map_err(|e| {
+        let at = e.span().map_or(0, |s| s.start);
+        let before = &text[..at.min(text.len())];
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = (at - before.rfind('\n').map_or(0, |k| k + 1)) as u64 + 1;
+        Error::config(e.message().to_owned()).in_file(path).at(line, column)
+    })?;
+    let mut changes = Vec::new();
+    for (key, value) in table {
+        match value {
+            // Tables of methods that are not run now are for other runs.
+            Value::Object(table) if method::NAMES.contains(&key.as_str()) => {
+                let own = table.into_iter();
+                let own = own.map(|(k, value)| Change { method: Some(key.clone()), key: k, value });
+                changes.extend(own.filter(|_| names.contains(&key)));
+            }
+            value => changes.push(Change { method: None, key, value }),
+        }
+    }
+    Ok(changes)
+}
+
+fn apply(methods: &mut [Box<dyn Method>], changes: &[Change]) -> Result<()> {
+    // All changes of a method at once: some settings are valid only together.
+    let mut of_method: Vec<Map<String, Value>> = vec![Map::new(); methods.len()];
+    for change in changes {
+        let mut used = false;
+        for (method, own) in methods.iter().zip(&mut of_method) {
+            let meant = match &change.method {
+                Some(name) => name == method.name(),
+                // A single method tells itself what is wrong with an unknown name.
+                None => methods.len() == 1 || method.settings().get(&change.key).is_some(),
+            };
+            if meant {
+                own.insert(change.key.clone(), change.value.clone());
+                used = true;
+            }
+        }
+        if !used {
+            return Err(unused(methods, change));
+        }
+    }
+    for (method, own) in methods.iter_mut().zip(of_method) {
+        if !own.is_empty() {
+            let changed = method.with(&Value::Object(own));
+            *method = changed.map_err(|e| e.about(format!("method {}", method.name())))?;
+        }
+    }
+    Ok(())
+}
+
+fn unused(methods: &[Box<dyn Method>], change: &Change) -> Error {
+    let names: Vec<&str> = methods.iter().map(|m| m.name()).collect();
+    if let Some(method) = &change.method {
+        return Error::config(format!(
+            "found a setting of method '{method}', which is not among the methods: {}",
+            names.join(", ")
+        ));
+    }
+    let known = methods.iter().filter_map(|m| {
+        let settings = m.settings();
+        let keys: Vec<String> = settings.as_object()?.keys().cloned().collect();
+        (!keys.is_empty()).then(|| format!("{} has {}", m.name(), keys.join(", ")))
+    });
+    let known: Vec<String> = known.collect();
+    Error::config(format!("found setting '{}', which no listed method has", change.key)).hint(
+        if known.is_empty() { "no listed method has settings".into() } else { known.join("; ") },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(names: &[&str], set: &[&str]) -> Result<Vec<Box<dyn Method>>> {
+        let set = set.iter().map(|s| (*s).to_owned()).collect();
+        let names: Vec<String> = names.iter().map(|s| (*s).to_owned()).collect();
+        Settings { preset: None, config: None, set }.methods(&names, Map::new())
+    }
+
+    #[test]
+    fn settings_reach_the_methods_they_are_for() {
+        let names = ["pomdp-fs", "pomdp-fs-paper", "random"];
+        let methods = with(&names, &["epochs1=3", "pomdp-fs-paper.epochs1=4"]).unwrap();
+        assert_eq!(methods[0].settings()["epochs1"], 3);
+        assert_eq!(methods[1].settings()["epochs1"], 4);
+        let message = |set: &str| with(&names, &[set]).err().unwrap().to_string();
+        assert!(message("none=1").contains("found setting 'none', which no listed method has"));
+        assert!(message("zeros.a=1").contains("method 'zeros', which is not among the methods"));
+        assert!(message("random.a=1").contains("method random: found setting 'a'"));
+        assert!(message("epochs1").contains("found --set epochs1, expected KEY=VALUE"));
+        assert!(message("epochs1=0").contains("epochs1 is 0"));
+        // Alone, a method lists its settings.
+        let alone = with(&["pomdp-fs"], &["epoch=1"]).err().unwrap().to_string();
+        assert!(alone.contains("found setting 'epoch'") && alone.contains("epochs1"), "{alone}");
+        assert!(with(&["all", "all"], &[]).err().unwrap().to_string().contains("'all' twice"));
+    }
+
+    #[test]
+    fn the_preset_changes_pomdp_fs() {
+        let preset = Settings { preset: Some(Preset::Paper), config: None, set: Vec::new() };
+        let methods = preset.methods(&["pomdp-fs".into(), "all".into()], Map::new()).unwrap();
+        assert_eq!(methods[0].name(), "pomdp-fs-paper");
+        assert!(preset.methods(&["all".into()], Map::new()).is_err());
+    }
+
+    #[test]
+    fn a_file_has_settings_for_all_and_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.toml");
+        std::fs::write(&path, "batch = 7\n[pomdp-fs-paper]\nepochs1 = 4\n[pomdp-fs]\nepochs1 = 5")
+            .unwrap();
+        let settings = Settings { preset: None, config: Some(path), set: Vec::new() };
+        let methods = settings.methods(&["pomdp-fs".into(), "all".into()], Map::new()).unwrap();
+        let found = methods[0].settings();
+        assert_eq!((&found["batch"], &found["epochs1"]), (&7.into(), &5.into()));
+    }
+}

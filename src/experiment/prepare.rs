@@ -1,0 +1,139 @@
+//! One fold, ready to be learned from: split, noise and scaling done.
+
+use super::Repeat;
+use crate::data::{Dataset, Labels, Scaler, Scaling};
+use crate::linalg::Mat;
+
+/// Share of non-zero training features up to which the classifier's features are scaled without
+/// being centred, so that zeros stay zeros.
+const SPARSE_BELOW: f64 = 0.2;
+
+/// Training and test part of a fold.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Rows of the data that train.
+    pub train_rows: Vec<usize>,
+    /// Rows of the data that are held out.
+    pub test_rows: Vec<usize>,
+    /// Scaling, learned from the training rows.
+    pub scaler: Scaler,
+    /// Training features for the method, scaled.
+    pub features: Mat<f32>,
+    /// Test features for the method's own predictor, scaled alike.
+    pub test_features: Mat<f32>,
+    /// Training features for the classifier, scaled.
+    pub train: Mat<f64>,
+    /// Test features for the classifier, scaled alike.
+    pub test: Mat<f64>,
+    /// Candidate labels of the training rows.
+    pub candidates: Labels,
+    /// True labels of the training rows, if known: only for control and for ε.
+    pub truth: Option<Labels>,
+    /// True labels of the test rows, if known.
+    pub test_truth: Option<Labels>,
+}
+
+impl Prepared {
+    /// Scales the rows of `fold`, or all rows for training without one.
+    pub fn new(data: &Dataset, repeat: &Repeat, fold: Option<usize>, scaling: Scaling) -> Self {
+        let (train_rows, test_rows) = repeat.rows(fold);
+        let scaler = Scaler::fit(&data.x, &train_rows, scaling);
+        let mut train: Mat<f64> = scaler.apply(&data.x, &train_rows);
+        let mut test: Mat<f64> = scaler.apply(&data.x, &test_rows);
+        let (features, test_features) = (train.cast(), test.cast());
+        if scaling == Scaling::ZScore && is_sparse(&data.x, &train_rows) {
+            uncentre(&mut train, &scaler);
+            uncentre(&mut test, &scaler);
+        }
+        let truth = |rows: &[usize]| data.truth.as_ref().map(|y| y.select_rows(rows));
+        Prepared {
+            features,
+            test_features,
+            train,
+            test,
+            candidates: repeat.candidates.select_rows(&train_rows),
+            truth: truth(&train_rows),
+            test_truth: truth(&test_rows),
+            train_rows,
+            test_rows,
+            scaler,
+        }
+    }
+
+    /// Share of the irrelevant training labels that are candidates, if the truth is known.
+    pub fn realised_noise(&self) -> Option<f64> {
+        let truth = self.truth.as_ref()?;
+        let cells = truth.as_slice().iter().zip(self.candidates.as_slice());
+        let (mut irrelevant, mut added) = (0usize, 0usize);
+        for (_, &candidate) in cells.filter(|(y, _)| !**y) {
+            irrelevant += 1;
+            added += usize::from(candidate);
+        }
+        Some(added as f64 / (irrelevant as f64).max(1.0))
+    }
+}
+
+fn is_sparse(x: &Mat<f64>, rows: &[usize]) -> bool {
+    let filled: usize = rows.iter().map(|&i| x.row(i).iter().filter(|v| **v != 0.0).count()).sum();
+    filled as f64 <= SPARSE_BELOW * (rows.len() * x.cols()) as f64
+}
+
+/// Takes the image of zero away from every row: a scaling by the spread alone.
+fn uncentre(x: &mut Mat<f64>, scaler: &Scaler) {
+    let zero = scaler.apply::<f64>(&Mat::zeros(1, x.cols()), &[0]);
+    for i in 0..x.rows() {
+        for (v, z) in x.row_mut(i).iter_mut().zip(zero.row(0)) {
+            *v -= z;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Protocol;
+    use super::super::fixture::small;
+    use super::*;
+
+    fn prepared(data: &Dataset, protocol: &Protocol, repeat: usize, fold: usize) -> Prepared {
+        let repeat = Repeat::new(data, protocol, repeat, true).unwrap();
+        Prepared::new(data, &repeat, Some(fold), protocol.scaling)
+    }
+
+    #[test]
+    fn noise_reaches_training_labels_only_and_zeros_stay() {
+        let protocol = Protocol { noise: 0.5, ..Protocol::default() };
+        let sparse = small(|i, j| (i + j) % 6 == 0);
+        let part = prepared(&sparse, &protocol, 0, 3);
+        assert_eq!((part.train.rows(), part.test.rows()), (16, 4));
+        let truth = part.truth.as_ref().unwrap();
+        assert!(part.candidates.count() > truth.count());
+        let cells = truth.as_slice().iter().zip(part.candidates.as_slice());
+        assert!(cells.into_iter().all(|(y, c)| *c || !y));
+        let held_out = sparse.truth.as_ref().unwrap().select_rows(&part.test_rows);
+        assert_eq!(part.test_truth, Some(held_out));
+        assert!(part.train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
+        assert!(part.features.as_slice().iter().filter(|v| **v == 0.0).count() < 60, "centred");
+        let dense = prepared(&small(|_, _| true), &protocol, 0, 3);
+        let mean: f64 = (0..16).map(|i| dense.train[(i, 0)]).sum();
+        assert!(mean.abs() < 1e-9);
+        // Another repeat, another split.
+        let other = prepared(&sparse, &protocol, 1, 3);
+        assert_ne!(other.test_rows, part.test_rows);
+        let added = part.candidates.count() - truth.count();
+        let irrelevant = truth.as_slice().len() - truth.count();
+        assert_eq!(part.realised_noise(), Some(added as f64 / irrelevant as f64));
+    }
+
+    /// A dense test row must not decide how the training rows are scaled.
+    #[test]
+    fn the_training_rows_decide_whether_data_are_sparse() {
+        let protocol = Protocol { noise: 0.0, ..Protocol::default() };
+        let plan = Repeat::new(&small(|_, _| true), &protocol, 0, true).unwrap();
+        let (_, test) = plan.rows(Some(0));
+        let data = small(|i, j| test.contains(&i) || (i + j) % 6 == 0);
+        let filled = data.x.as_slice().iter().filter(|v| **v != 0.0).count();
+        assert!(filled as f64 > SPARSE_BELOW * 100.0, "the whole set counts as dense");
+        let part = Prepared::new(&data, &plan, Some(0), Scaling::ZScore);
+        assert!(part.train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
+    }
+}

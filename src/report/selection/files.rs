@@ -1,0 +1,113 @@
+//! The files of a selection.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::content::page;
+use super::label_table;
+use super::summary::summary;
+use crate::experiment::Selection;
+use crate::report::csv_bytes;
+use crate::{Result, io};
+
+/// The names of all files.
+pub const FILES: [&str; 6] = [
+    "report.html",
+    "ranking.csv",
+    "pseudo_labels.csv",
+    "history.csv",
+    "model.safetensors",
+    "config.json",
+];
+
+/// Writes all files into `dir`.
+pub fn write(selection: &Selection<'_>, dir: &Path) -> Result<()> {
+    let fitted = &selection.outcome.fitted;
+    let p = fitted.confidence.as_ref().expect("the method makes them");
+    let rows = selection.outcome.prepared.train_rows.iter().copied();
+    let labels = label_table(rows, &selection.data.label_names, fitted.pseudo.as_ref(), p)?;
+    io::write_atomic(&dir.join("ranking.csv"), &ranking(selection)?)?;
+    io::write_atomic(&dir.join("pseudo_labels.csv"), &labels)?;
+    io::write_atomic(&dir.join("history.csv"), &history(selection)?)?;
+    selection.model().save(dir, about(selection))?;
+    io::write_atomic(&dir.join("report.html"), page(selection).html()?.as_bytes())
+}
+
+/// What `config.json` says besides what the model needs.
+fn about(selection: &Selection<'_>) -> Map<String, Value> {
+    let mut result = summary(selection, Path::new(""));
+    if let Some(result) = result.as_object_mut() {
+        // The ranking is among the model's own keys.
+        result.remove("ranking");
+    }
+    let about = json!({
+        "dataset": selection.data.name,
+        "sha256": selection.data.source.sha256,
+        "seed": selection.seed,
+        "noise": selection.noise,
+        "result": result,
+    });
+    about.as_object().cloned().unwrap_or_default()
+}
+
+fn ranking(selection: &Selection<'_>) -> Result<Vec<u8>> {
+    let head = ["rank", "index", "name", "score", "frequency", "mean_credit", "mean_probability"]
+        .map(str::to_owned);
+    let t = &selection.trained().features;
+    let rows = selection.outcome.fitted.ranking.iter().enumerate().map(|(k, r)| {
+        let f = r.feature;
+        vec![
+            (k + 1).to_string(),
+            f.to_string(),
+            selection.data.feature_names[f].clone(),
+            r.score.to_string(),
+            t.frequency[f].to_string(),
+            t.credit[f].to_string(),
+            t.score[f].to_string(),
+        ]
+    });
+    csv_bytes(&head, rows)
+}
+
+fn history(selection: &Selection<'_>) -> Result<Vec<u8>> {
+    let head = [
+        "stage",
+        "epoch",
+        "bce",
+        "graph",
+        "reward",
+        "rho",
+        "mean_p",
+        "entropy",
+        "epsilon",
+        "gradient_norm",
+        "policy_gradient_norm",
+        "loss_start",
+        "loss_end",
+        "policy_loss",
+        "baseline",
+    ]
+    .map(str::to_owned);
+    let (first, second) = &selection.trained().history;
+    let one = first.iter().enumerate().map(|(k, e)| {
+        let mut row = vec!["1".to_owned(), (k + 1).to_string()];
+        row.extend([e.bce, e.graph, e.reward].map(|v| v.to_string()));
+        let known = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+        row.push(known(e.rho));
+        row.extend([e.mean_p, e.entropy].map(|v| v.to_string()));
+        row.push(known(e.epsilon));
+        row.extend([e.gradient_norm, e.policy_gradient_norm].map(|v| v.to_string()));
+        row.extend(std::iter::repeat_n(String::new(), 4));
+        row
+    });
+    let two = second.iter().enumerate().map(|(k, e)| {
+        let mut row = vec!["2".to_owned(), (k + 1).to_string()];
+        row.extend(std::iter::repeat_n(String::new(), 7));
+        row.push(e.gradient_norm.to_string());
+        row.push(String::new());
+        row.extend([e.loss_start, e.loss_end, e.policy, e.baseline].map(|v| v.to_string()));
+        row
+    });
+    csv_bytes(&head, one.chain(two))
+}
