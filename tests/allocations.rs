@@ -25,7 +25,7 @@ use pomdp_fs::linalg::{Acc, Mat, gemm};
 use pomdp_fs::method::Training;
 use pomdp_fs::method::pomdp_fs::stage1::train::{Epoch1, StepRandom, Trainer1};
 use pomdp_fs::method::pomdp_fs::stage2::train::{Epoch2, Trainer2};
-use pomdp_fs::method::pomdp_fs::{Config, Network, Preset};
+use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, Preset};
 use pomdp_fs::nn::gradient_sums::shard_rows;
 use pomdp_fs::rng::Streams;
 
@@ -196,4 +196,36 @@ fn a_step_of_stage_2_allocates_only_packing_buffers() {
         });
         assert!(state.p.iter().all(|v| v.is_finite()) && record.loss_end > 0.0);
     }
+}
+
+/// A fit keeps its trainers: an epoch allocates a little besides its products (the order of the rows,
+/// names of random streams, the confidences), far less than the memory of a trainer.
+#[test]
+fn later_epochs_of_a_fit_use_the_memory_of_the_first() {
+    let (x, candidates) = data();
+    let config = Config { epochs1: 4, epochs2: Some(4), rollout: Some(2), ..config(Preset::Paper) };
+    let training = Training { x: &x, candidates: &candidates };
+    let mut fit = Fit::new(&config, training, 2, Streams::new(0)).unwrap();
+    let mut counts = Vec::new();
+    on_one_thread(|| {
+        while counts.len() < 8 {
+            counts.push(count(|| assert!(fit.advance().unwrap())));
+        }
+    });
+    let layers = config.layers;
+    let batches: [usize; 2] = [77, 13];
+    let shards = |rows| shards(fit.network(), rows);
+    let step1 = |rows| shards(rows) * (2 * (GROUPS + 1) + 15 * layers) + 5;
+    let confidence = shards(ROWS) * (GROUPS + 1 + 5 * layers) + 2;
+    let stage1 = batches.map(step1).iter().sum::<usize>() + confidence;
+    let step2 = |rows| shards(rows) * (3 * (5 * layers + 1) + 3 + 3 * (15 * layers + 1) + 1 + 9);
+    let stage2 = batches.map(step2).iter().sum::<usize>();
+    for (epoch, products) in [(1, stage1), (2, stage1), (5, stage2), (6, stage2)] {
+        let other = counts[epoch].checked_sub(products).expect("every product has its buffer");
+        assert!(other <= 30, "epoch {epoch}: {other} allocations besides {products} products");
+    }
+    assert!(
+        counts[0] > counts[1] + 100 && counts[4] > counts[5] + 100,
+        "the first pays: {counts:?}"
+    );
 }

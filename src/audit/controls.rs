@@ -69,6 +69,9 @@ controls! {
     AdamDecayCoupled: "AdamW: the weight decay passes through the moments",
 }
 
+/// Changes the numbers of a matrix of this shape.
+type Spoil = fn(&mut [f64], (usize, usize));
+
 impl Control {
     /// The control called `name`, whatever its case.
     pub fn find(name: &str) -> Option<Control> {
@@ -81,25 +84,14 @@ impl Control {
         layout: &Layout,
         p: &'a [f64],
     ) -> Cow<'a, [f64]> {
-        let mut spoilt = p.to_vec();
-        let each = |ending: &'static str| named(layout, ending);
-        match control {
-            Some(Control::LinearWrongTranspose) => {
-                for w in each(".w") {
-                    let (inputs, outputs) = w.shape();
-                    let own = w.slice(p);
-                    let turned = (0..own.len()).map(|k| own[k % outputs * inputs + k / outputs]);
-                    w.slice_mut(&mut spoilt).iter_mut().zip(turned).for_each(|(w, t)| *w = t);
-                }
-            }
-            Some(Control::QueryGradientDropped) => {
-                each("query.w").for_each(|w| w.slice_mut(&mut spoilt).fill(0.0));
-            }
-            Some(Control::NormGainIgnored) => {
-                each(".gain").for_each(|gain| gain.slice_mut(&mut spoilt).fill(1.0));
-            }
+        let (ending, spoil): (_, Spoil) = match control {
+            Some(Control::LinearWrongTranspose) => (".w", read_transposed),
+            Some(Control::QueryGradientDropped) => ("query.w", |w, _| w.fill(0.0)),
+            Some(Control::NormGainIgnored) => (".gain", |gain, _| gain.fill(1.0)),
             _ => return Cow::Borrowed(p),
-        }
+        };
+        let mut spoilt = p.to_vec();
+        named(layout, ending).for_each(|w| spoil(w.slice_mut(&mut spoilt), w.shape()));
         Cow::Owned(spoilt)
     }
 
@@ -111,6 +103,14 @@ impl Control {
             _ => return,
         };
         named(layout, ending).for_each(|param| param.slice_mut(dp).fill(0.0));
+    }
+}
+
+/// The numbers of an I × O matrix, read as if they were O × I.
+fn read_transposed(w: &mut [f64], (inputs, outputs): (usize, usize)) {
+    let own = w.to_vec();
+    for (k, w) in w.iter_mut().enumerate() {
+        *w = own[k % outputs * inputs + k / outputs];
     }
 }
 

@@ -33,7 +33,7 @@ impl Tokens {
         labels: Option<usize>,
         width: usize,
     ) -> Self {
-        // A group sees the features of the other groups as zeros.
+        // The groups are parts of one layer over all features.
         let init = Init::FanIn(features);
         Tokens {
             features,

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use sha2::{Digest, Sha256};
 
-use super::checkpoint::{pack, unpack};
 use super::config::Config;
 use super::network::Network;
 use super::stage1::labels::pseudo_labels;
@@ -17,8 +16,8 @@ use super::stage2::ranking::FeatureStatistics;
 use super::stage2::train::{Epoch2, State2, Trainer2};
 use crate::data::Labels;
 use crate::linalg::Mat;
-use crate::method::settings::{self, Settings};
-use crate::method::{Context, Fitted, Method, Training};
+use crate::method::settings::Settings;
+use crate::method::{Fitted, Training};
 use crate::num::little_endian;
 use crate::rng::Streams;
 use crate::{Error, Result, checksum};
@@ -158,10 +157,13 @@ impl<'a> Fit<'a> {
             x.cols(),
             candidates.cols(),
         );
-        let mut bytes = text.into_bytes();
-        bytes.extend(little_endian(x.as_slice()));
-        bytes.extend(candidates.as_slice().iter().map(|&on| u8::from(on)));
-        checksum::sha256(&bytes)
+        let mut hash = Sha256::new();
+        hash.update(text);
+        for i in 0..x.rows() {
+            hash.update(little_endian(x.row(i)));
+            candidates.row(i).iter().for_each(|&on| hash.update([u8::from(on)]));
+        }
+        checksum::hex(&hash.finalize())
     }
 
     /// Writes ε of the present pseudo labels, from whoever knows the truth, into the record of the
@@ -332,60 +334,3 @@ fn check_data(training: &Training<'_>) -> Result<()> {
     }
     x.check_finite("features")
 }
-
-/// The method, for tables and comparisons.
-#[derive(Clone, Debug)]
-pub struct PomdpFs {
-    /// Its settings.
-    pub config: Config,
-}
-
-impl PomdpFs {
-    /// `pomdp-fs` or, with preset `paper`, `pomdp-fs-paper`.
-    pub fn new(config: Config) -> Self {
-        PomdpFs { config }
-    }
-}
-
-impl Method for PomdpFs {
-    fn name(&self) -> &str {
-        self.config.preset.objective().method
-    }
-
-    fn settings(&self) -> Value {
-        settings::object(&self.config)
-    }
-
-    fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {
-        Ok(Box::new(PomdpFs::new(settings::changed(&self.config, changes)?)))
-    }
-
-    fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let streams = context.streams.child("pomdp-fs");
-        let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
-        let fingerprint = fit.fingerprint();
-        let observer = &mut *context.observer;
-        if let Some(stored) = observer.resume()? {
-            let (progress, weights) = unpack(&stored, &fingerprint, self.config.optimisers())?;
-            fit.resume(progress, weights);
-        }
-        loop {
-            let (done, total) = fit.done();
-            let phase = if fit.stage() == 1 { "Stage 1" } else { "Stage 2" };
-            if !observer.progress(phase, done, total) {
-                return Err(Error::cancelled());
-            }
-            let more = fit.advance()?;
-            if !more {
-                return Ok(fit.finish());
-            }
-            fit.record_epsilon(|pseudo| observer.epsilon(pseudo));
-            let (progress, weights) = fit.progress();
-            observer.checkpoint(&|| pack(progress, weights, &fingerprint))?;
-        }
-    }
-}
-
-#[cfg(test)]
-#[path = "fit_tests.rs"]
-mod tests;

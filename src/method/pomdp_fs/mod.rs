@@ -32,6 +32,7 @@ pub mod checkpoint;
 pub mod columns;
 pub mod config;
 pub mod fit;
+mod method;
 pub mod model;
 pub mod network;
 pub mod objective;
@@ -40,6 +41,7 @@ pub mod stage2;
 
 pub use columns::Matched;
 pub use config::{Config, Preset, Ranking};
-pub use fit::{Fit, PomdpFs, Progress, Trained};
+pub use fit::{Fit, Progress, Trained};
+pub use method::PomdpFs;
 pub use model::{Description, Model};
 pub use network::{Network, NetworkConfig};

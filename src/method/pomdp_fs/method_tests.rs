@@ -1,8 +1,11 @@
 //! Small fits: what they promise, what they refuse, and that they can be interrupted.
 
 use super::*;
+use crate::data::Labels;
+use crate::linalg::Mat;
 use crate::method::pomdp_fs::Preset;
 use crate::method::{Observer, Silent};
+use crate::rng::Streams;
 
 /// Label j is on when feature j is positive; the other features are noise.
 struct Toy {

@@ -1,0 +1,66 @@
+//! POMDP-FS behind the trait that all methods share: a fit that its observer can watch, stop, and
+//! continue from a checkpoint.
+
+use serde_json::Value;
+
+use super::checkpoint::{pack, unpack};
+use super::config::Config;
+use super::fit::Fit;
+use crate::method::{Context, Fitted, Method, Training, settings};
+use crate::{Error, Result};
+
+/// The method, for tables and comparisons.
+#[derive(Clone, Debug)]
+pub struct PomdpFs {
+    /// Its settings.
+    pub config: Config,
+}
+
+impl PomdpFs {
+    /// `pomdp-fs` or, with preset `paper`, `pomdp-fs-paper`.
+    pub fn new(config: Config) -> Self {
+        PomdpFs { config }
+    }
+}
+
+impl Method for PomdpFs {
+    fn name(&self) -> &str {
+        self.config.preset.objective().method
+    }
+
+    fn settings(&self) -> Value {
+        settings::object(&self.config)
+    }
+
+    fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {
+        Ok(Box::new(PomdpFs::new(settings::changed(&self.config, changes)?)))
+    }
+
+    fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
+        let streams = context.streams.child("pomdp-fs");
+        let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
+        let fingerprint = fit.fingerprint();
+        let observer = &mut *context.observer;
+        if let Some(stored) = observer.resume()? {
+            let (progress, weights) = unpack(&stored, &fingerprint, self.config.optimisers())?;
+            fit.resume(progress, weights);
+        }
+        loop {
+            let (done, total) = fit.done();
+            let phase = if fit.stage() == 1 { "Stage 1" } else { "Stage 2" };
+            if !observer.progress(phase, done, total) {
+                return Err(Error::cancelled());
+            }
+            if !fit.advance()? {
+                return Ok(fit.finish());
+            }
+            fit.record_epsilon(|pseudo| observer.epsilon(pseudo));
+            let (progress, weights) = fit.progress();
+            observer.checkpoint(&|| pack(progress, weights, &fingerprint))?;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "method_tests.rs"]
+mod tests;
