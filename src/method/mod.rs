@@ -2,6 +2,8 @@
 //! labels. One trait, one file a method.
 
 mod controls;
+#[cfg(test)]
+mod planted;
 pub mod pomdp_fs;
 pub mod settings;
 mod verdict;
