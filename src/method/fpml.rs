@@ -17,6 +17,10 @@
 //! The squared norms of two factors act as a nuclear norm on their product: components below about
 //! λ₃ vanish, on few rows all of them. Then λ₃ is divided by 10 and the fit repeated, and a note
 //! says so; `adapt = false` keeps the published value, whatever comes out.
+//!
+//! What does not vanish is still shrunk, and without an intercept S G cannot hold the labels' means.
+//! As a confidence S G is therefore brought back to the scale of Y, one line per label by least
+//! squares; the predictor uses the same lines. The ranking does not.
 
 use std::sync::Arc;
 
@@ -117,10 +121,15 @@ impl Learner for Fpml {
             ));
             used.lambda3 = smaller;
         };
-        let bias = column_means(&f.confidence());
-        let confidence = confidence::plausible(&f.confidence(), training.candidates);
         let scores = row_norms(&f.w);
-        let predictor = LinearPredictor { scaler, weights: f.w, bias, rule: Rule::Confidence };
+        let (slopes, bias) = calibration(&f.confidence(), &y);
+        let calibrated = |m: &Mat<f64>, offset: &[f64]| {
+            Mat::from_fn(m.rows(), labels, |i, j| slopes[j] * m[(i, j)] + offset[j])
+        };
+        let estimates = calibrated(&f.confidence(), &bias);
+        let confidence = confidence::plausible(&estimates, training.candidates);
+        let weights = calibrated(&f.w, &vec![0.0; labels]);
+        let predictor = LinearPredictor { scaler, weights, bias, rule: Rule::Confidence };
         Ok(Fitted {
             ranking: rank(&scores),
             pseudo: Some(confidence::hard(&confidence)),
@@ -144,9 +153,22 @@ impl Learner for Fpml {
     }
 }
 
-fn column_means(m: &Mat<f64>) -> Vec<f64> {
-    let sum = |j: usize| (0..m.rows()).map(|i| m[(i, j)]).sum::<f64>();
-    (0..m.cols()).map(|j| sum(j) / m.rows() as f64).collect()
+/// Slope and intercept per label that bring the estimates nearest to the candidates, by least
+/// squares; no slope below 0, none for constant estimates.
+fn calibration(estimates: &Mat<f64>, y: &Mat<f64>) -> (Vec<f64>, Vec<f64>) {
+    let n = y.rows() as f64;
+    let line = |j: usize| {
+        let pairs = || (0..y.rows()).map(|i| (estimates[(i, j)], y[(i, j)]));
+        let mean = pairs().map(|p| p.0).sum::<f64>() / n;
+        let target = pairs().map(|p| p.1).sum::<f64>() / n;
+        let spread: f64 = pairs().map(|p| (p.0 - mean) * (p.0 - mean)).sum();
+        let common: f64 = pairs().map(|p| (p.0 - mean) * (p.1 - target)).sum();
+        let slope = if spread > 0.0 { (common / spread).max(0.0) } else { 0.0 };
+        // Differences that are nothing but rounding have no slope either.
+        let slope = if slope < 1e12 { slope } else { 0.0 };
+        (slope, target - slope * mean)
+    };
+    (0..y.cols()).map(line).unzip()
 }
 
 /// The unknowns, and X W.
@@ -283,6 +305,19 @@ mod tests {
         let mut primal = product_t(&t, &x);
         solve_rows(&factor(product_t(&x, &x), 10.0), &mut primal);
         assert_close(dual.as_slice(), primal.transposed().as_slice());
+    }
+
+    #[test]
+    fn estimates_return_to_the_scale_of_the_labels() {
+        let y = Mat::from_vec(4, 3, vec![1., 0., 1., 0., 1., 1., 1., 0., 0., 0., 1., 0.]);
+        let shrunk = Mat::from_fn(4, 3, |i, j| match j {
+            0 => 0.1 * y[(i, 0)] - 0.3,
+            1 => 0.2 - y[(i, 1)],
+            _ => 0.7,
+        });
+        let (slopes, bias) = calibration(&shrunk, &y);
+        assert_close(&slopes, &[10.0, 0.0, 0.0]);
+        assert_close(&bias, &[3.0, 0.5, 0.5]);
     }
 
     #[test]

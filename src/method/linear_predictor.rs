@@ -41,10 +41,17 @@ impl Predictor for LinearPredictor {
         for i in rows {
             crate::num::add_assign(outputs.row_mut(i), &self.bias);
         }
+        self.rule.decide(outputs)
+    }
+}
+
+impl Rule {
+    /// Scores and labels; refuses outputs that are not finite.
+    pub fn decide(self, outputs: Mat<f64>) -> Result<Prediction> {
         if !crate::num::all_finite(outputs.as_slice()) {
             return Err(Error::numeric("a prediction is not finite").hint("scale the features"));
         }
-        Ok(match self.rule {
+        Ok(match self {
             Rule::Confidence => Prediction::at_threshold(outputs, 0.5, true),
             Rule::Distribution => distribution(outputs),
         })

@@ -188,21 +188,28 @@ impl Plot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::factorise::features;
+    use super::super::planted::Planted;
     use super::*;
-    use crate::rng::Streams;
+    use crate::data::Scaling;
 
     #[test]
     fn counts_separate_clouds() {
-        let mut r = Streams::new(2).stream("clouds");
-        for clouds in [2, 3, 6] {
-            let x = Mat::from_fn(40 * clouds, 2, |i, j| {
-                let centre = if j == 0 { 30 * (i % clouds) } else { 0 };
-                centre as f64 + r.uniform()
-            });
-            assert_eq!(clusters(&x), clouds);
+        for clouds in [1, 2, 3, 6] {
+            let place = |i: usize| (1000 * (i % clouds) + i / clouds) as f64;
+            assert_eq!(clusters(&Mat::from_fn(40 * clouds, 1, |i, _| place(i))), clouds);
         }
-        // Points on a line at equal distances are one valley, from the first point to the last.
-        assert_eq!(clusters(&Mat::from_fn(50, 1, |i, _| i as f64)), 1);
+    }
+
+    /// The counts of scikit-learn 1.9 on the same rows: `OPTICS(min_samples=5, xi=0.05,
+    /// min_cluster_size=0.01)`, labels from 0 on counted.
+    #[test]
+    fn counts_what_scikit_learn_counts() {
+        for (name, rows, count) in [("emotions", 391, 3), ("yeast", 1500, 1)] {
+            let set = Planted::real(name).first(rows);
+            let (x, _) = features(&set.training(), Scaling::MinMax);
+            assert_eq!(clusters(&x), count, "{name}");
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@
 //! Source: Xu, Liu, Geng, "Partial multi-label learning with label distribution", AAAI 2020, and its
 //! authors' program, whose values are the defaults. Chosen here:
 //!
-//! * The linear form, since a ranking needs a weight per feature; the program uses an RBF kernel.
+//! * The linear form, since a ranking needs a weight per feature. The program's RBF kernel is at hand
+//!   for the predictor ([`kernel`]): `kernel = rbf` learns both forms, the ranking stays linear.
 //! * ρ ‖Θ‖² makes the linear form well-posed; Θ is solved for by conjugate gradients, the program
 //!   takes a few steps of steepest descent.
 //! * The program halves the C₁ term in the loss that it prints, not in its updates; here the loss
@@ -29,6 +30,7 @@
 //!   fewest labels that hold a tenth of the distribution, which is hardly ever more than one.
 
 mod enhance;
+mod kernel;
 mod regress;
 
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::enhance::Enhancement;
+use self::kernel::{KernelPredictor, Rbf};
 use self::regress::Regression;
 use super::affinity::Affinity;
 use super::confidence;
@@ -44,7 +47,7 @@ use super::factorise::{self, Stop, descend, row_norms};
 use super::learner::Learner;
 use super::linear_predictor::{LinearPredictor, Rule, softmax};
 use super::settings::{Settings, within};
-use super::{Context, Fitted, Training, kmeans, rank};
+use super::{Context, Fitted, Predictor, Training, kmeans, rank};
 use crate::Result;
 use crate::data::{Labels, Scaling};
 use crate::linalg::Mat;
@@ -75,6 +78,8 @@ pub struct PmlLd {
     pub c2: f64,
     /// ε: errors that cost nothing.
     pub epsilon: f64,
+    /// Form of the predictor.
+    pub kernel: Kernel,
     /// Largest number of rounds of the regression.
     pub sweeps: usize,
     /// Relative change of the regression's loss that ends it.
@@ -91,6 +96,17 @@ pub enum Targets {
     Candidates,
 }
 
+/// Forms of the predictor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// Linear: the weights that rank the features.
+    Linear,
+    /// An RBF kernel, its width the mean distance of two rows, as in the program. Needs n² memory and
+    /// n³ time, also for the confidences, which are then its own.
+    Rbf,
+}
+
 impl Default for PmlLd {
     fn default() -> Self {
         PmlLd {
@@ -105,6 +121,7 @@ impl Default for PmlLd {
             c1: 1.0,
             c2: 50.0,
             epsilon: 0.1,
+            kernel: Kernel::Linear,
             sweeps: 100,
             tolerance: 1e-6,
         }
@@ -135,27 +152,29 @@ impl Learner for PmlLd {
     fn learn(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let (x, scaler) = factorise::features(training, Scaling::ZScore);
         let candidates = training.candidates;
-        let y = factorise::indicator(candidates);
-        let graph = Affinity::new(&x, self.neighbours, self.width, false)?;
-        let groups = kmeans::groups(&x, self.groups, &mut context.streams.stream("pml-ld/groups"));
-        let mut stage1 = Enhancement::new(&x, &y, graph, groups, self);
-        let enhanced = stage1.run(self.rounds, context)?;
-        let used: Vec<usize> =
-            (0..x.rows()).filter(|&i| candidates.row(i).contains(&true)).collect();
-        let there = candidates.select_rows(&used);
-        let degrees = distributions(&enhanced.select_rows(&used), &there, self.targets);
-        let mut stage2 = Regression::new(&x.select_rows(&used), degrees, &push(&there), self);
-        let stop = Stop { sweeps: self.sweeps, tolerance: self.tolerance };
-        let objective = descend(context, "pml-ld, regression", stop, || stage2.round())?;
-        let (weights, bias) = stage2.map();
-        let scores = row_norms(&weights);
-        let confidence = confidence::plausible(&enhanced, candidates);
-        let rule = Rule::Distribution;
+        let linear = self.stages(&x, &x, candidates, context)?;
+        let (scores, objective) = (row_norms(&linear.weights), linear.losses.clone());
+        let (estimates, predictor): (Mat<f64>, Arc<dyn Predictor>) = match self.kernel {
+            Kernel::Linear => {
+                let Learned { enhanced, weights, bias, .. } = linear;
+                let rule = Rule::Distribution;
+                (enhanced, Arc::new(LinearPredictor { scaler, weights, bias, rule }))
+            }
+            Kernel::Rbf => {
+                let (rbf, gram) = Rbf::new(x);
+                let root = regress::square_root(gram);
+                let learned = self.stages(&rbf.rows, &root, candidates, context)?;
+                let weights = regress::duals(&root, &learned.weights);
+                let bias = learned.bias;
+                (learned.enhanced, Arc::new(KernelPredictor { scaler, rbf, weights, bias }))
+            }
+        };
+        let confidence = confidence::plausible(&estimates, candidates);
         Ok(Fitted {
             ranking: rank(&scores),
             pseudo: Some(confidence::hard(&confidence)),
             confidence: Some(confidence.cast()),
-            predictor: Some(Arc::new(LinearPredictor { scaler, weights, bias, rule })),
+            predictor: Some(predictor),
             objective,
             ..Fitted::default()
         })
@@ -170,6 +189,45 @@ impl Learner for PmlLd {
             json!({"c2": 5.0}),
             json!({"c2": 0.0}),
         ]
+    }
+}
+
+/// What both stages learned.
+struct Learned {
+    /// D.
+    enhanced: Mat<f64>,
+    /// W.
+    weights: Mat<f64>,
+    /// b.
+    bias: Vec<f64>,
+    /// Loss of stage 2 after each round.
+    losses: Vec<f64>,
+}
+
+impl PmlLd {
+    /// Both stages with the given `basis` for Φ: the features, or the columns of a kernel's root.
+    /// Neighbours and groups are those of the features.
+    fn stages(
+        &self,
+        x: &Mat<f64>,
+        basis: &Mat<f64>,
+        candidates: &Labels,
+        context: &mut Context<'_>,
+    ) -> Result<Learned> {
+        let y = factorise::indicator(candidates);
+        let graph = Affinity::new(x, self.neighbours, self.width, false)?;
+        let groups = kmeans::groups(x, self.groups, &mut context.streams.stream("pml-ld/groups"));
+        let mut stage1 = Enhancement::new(basis, &y, graph, groups, self);
+        let enhanced = stage1.run(self.rounds, context)?;
+        let used: Vec<usize> =
+            (0..x.rows()).filter(|&i| candidates.row(i).contains(&true)).collect();
+        let there = candidates.select_rows(&used);
+        let degrees = distributions(&enhanced.select_rows(&used), &there, self.targets);
+        let mut stage2 = Regression::new(&basis.select_rows(&used), degrees, &push(&there), self);
+        let stop = Stop { sweeps: self.sweeps, tolerance: self.tolerance };
+        let losses = descend(context, "pml-ld, regression", stop, || stage2.round())?;
+        let (weights, bias) = stage2.map();
+        Ok(Learned { enhanced, weights, bias, losses })
     }
 }
 
@@ -238,6 +296,7 @@ mod tests {
     fn survives_bad_input_and_any_number_of_threads() {
         assert_survives_bad_input(&PmlLd::default());
         assert_survives_bad_input(&PmlLd { lambda2: 0.0, c2: 0.0, ..PmlLd::default() });
+        assert_survives_bad_input(&PmlLd { kernel: Kernel::Rbf, ..PmlLd::default() });
         assert_thread_independent(&PmlLd::default(), &Planted::positive(1));
     }
 }
