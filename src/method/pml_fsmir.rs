@@ -296,6 +296,15 @@ mod tests {
         }
     }
 
+    /// Why the default tolerance is not the program's: W tells features apart late.
+    #[test]
+    fn the_program_stops_too_early() {
+        let program = PmlFsmir { gamma: 1.0, tolerance: 1e-3, ..PmlFsmir::default() };
+        let early = mean_hits(&program, Planted::positive);
+        let late = mean_hits(&PmlFsmir { tolerance: 0.0, ..program }, Planted::positive);
+        assert!(late > early + 2.0, "{early} {late}");
+    }
+
     #[test]
     fn the_objective_falls_on_real_sets() {
         for name in ["yeast", "emotions", "bibtex"] {
