@@ -1,7 +1,22 @@
 //! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
 //! labels. One trait, one file a method.
 
+mod affinity;
+mod confidence;
 mod controls;
+mod factorise;
+mod fpml;
+mod kmeans;
+mod learner;
+mod linear_predictor;
+mod mutual_information;
+mod optics;
+#[cfg(test)]
+mod planted;
+mod pml_fsla;
+mod pml_fsmir;
+mod pml_fsso;
+mod pml_ld;
 pub mod pomdp_fs;
 pub mod settings;
 mod verdict;
@@ -25,6 +40,26 @@ pub struct Training<'a> {
     pub x: &'a Mat<f32>,
     /// Candidate labels C, n × L.
     pub candidates: &'a Labels,
+}
+
+impl Training<'_> {
+    /// Refuses data that nothing can be learned from: nothing at all, or values that are not finite.
+    pub fn check(&self) -> Result<()> {
+        let (x, c) = (self.x, self.candidates);
+        if x.rows() == 0 || x.cols() == 0 || c.cols() == 0 {
+            return Err(Error::found(
+                format!("{} rows, {} features, {} labels", x.rows(), x.cols(), c.cols()),
+                "at least one of each",
+            ));
+        }
+        if x.rows() != c.rows() {
+            return Err(Error::found(
+                format!("{} rows of features and {} of labels", x.rows(), c.rows()),
+                "the same number",
+            ));
+        }
+        x.check_finite("features")
+    }
 }
 
 /// Everything a fit needs besides the data.
@@ -128,13 +163,29 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 5] = ["pomdp-fs", "pomdp-fs-paper", "random", "all", "zeros"];
+pub const NAMES: [&str; 10] = [
+    "pomdp-fs",
+    "pomdp-fs-paper",
+    "pml-fsla",
+    "pml-fsmir",
+    "pml-fsso",
+    "fpml",
+    "pml-ld",
+    "random",
+    "all",
+    "zeros",
+];
 
 /// The method with this name, with its default settings.
 pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
     match name {
         "pomdp-fs" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Observation)))),
         "pomdp-fs-paper" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Paper)))),
+        "pml-fsla" => Ok(Box::new(pml_fsla::PmlFsla::default())),
+        "pml-fsmir" => Ok(Box::new(pml_fsmir::PmlFsmir::default())),
+        "pml-fsso" => Ok(Box::new(pml_fsso::PmlFsso::default())),
+        "fpml" => Ok(Box::new(fpml::Fpml::default())),
+        "pml-ld" => Ok(Box::new(pml_ld::PmlLd::default())),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),

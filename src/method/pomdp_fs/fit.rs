@@ -89,7 +89,7 @@ impl<'a> Fit<'a> {
     ) -> Result<Self> {
         config.check()?;
         let (n, d, labels) = (training.x.rows(), training.x.cols(), training.candidates.cols());
-        check_data(&training)?;
+        training.check()?;
         if budget == 0 {
             return Err(Error::config("the budget is 0, expected at least one feature"));
         }
@@ -316,21 +316,4 @@ impl<'a> Fit<'a> {
             ..Fitted::default()
         }
     }
-}
-
-fn check_data(training: &Training<'_>) -> Result<()> {
-    let (x, c) = (training.x, training.candidates);
-    if x.rows() == 0 || x.cols() == 0 || c.cols() == 0 {
-        return Err(Error::found(
-            format!("{} rows, {} features, {} labels", x.rows(), x.cols(), c.cols()),
-            "at least one of each",
-        ));
-    }
-    if x.rows() != c.rows() {
-        return Err(Error::found(
-            format!("{} rows of features and {} of labels", x.rows(), c.rows()),
-            "the same number",
-        ));
-    }
-    x.check_finite("features")
 }
