@@ -10,6 +10,7 @@ mod kmeans;
 mod learner;
 mod linear_predictor;
 mod mutual_information;
+pub mod observation;
 mod optics;
 #[cfg(test)]
 mod planted;

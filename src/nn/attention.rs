@@ -20,6 +20,8 @@ pub struct Shape {
     pub keys: usize,
     /// Queries per instance: S, or 1 when only the first token is wanted.
     pub queries: usize,
+    /// Query s attends to all keys but key s; needs as many queries as keys.
+    pub others_only: bool,
 }
 
 impl Shape {
@@ -31,13 +33,19 @@ impl Shape {
 /// out and A from q (B·queries × D) and kv (B·keys × 2D, keys then values).
 /// A is stored with one row per (query row, head): B·queries·heads × keys.
 pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat<T>, shape: Shape) {
-    let Shape { heads, keys, queries } = shape;
+    let Shape { heads, keys, queries, others_only } = shape;
+    assert!(!others_only || queries == keys, "each key has a query of its own");
     let width = q.cols();
     let head = width / heads;
     let scale = shape.scale::<T>(width);
     out.set_rows(q.rows());
     out.fill(T::ZERO);
     att.set_rows(q.rows() * heads);
+    if others_only && keys == 1 {
+        // There are no others: nothing is attended to.
+        att.fill(T::ZERO);
+        return;
+    }
     vectorize(
         #[inline(always)]
         || {
@@ -49,6 +57,10 @@ pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat
                     let a = att.row_mut(row * heads + h);
                     for t in 0..keys {
                         a[t] = scale * dot(query, &kv.row(first_key + t)[cols.clone()]);
+                    }
+                    if others_only {
+                        // e^(−∞) is exactly 0, and so is all that the backward pass makes of it.
+                        a[row % queries] = T::NEG_INFINITY;
                     }
                     softmax(a);
                     let out = &mut out.row_mut(row)[cols];
@@ -72,7 +84,7 @@ pub fn backward<T: Real>(
     att: &Mat<T>,
     shape: Shape,
 ) {
-    let Shape { heads, keys, queries } = shape;
+    let Shape { heads, keys, queries, .. } = shape;
     let width = q.cols();
     let head = width / heads;
     let scale = shape.scale::<T>(width);
@@ -157,7 +169,7 @@ mod tests {
     fn equals_the_definition() {
         for (heads, keys, queries, head) in [(1, 1, 1, 1), (2, 3, 3, 5), (3, 4, 1, 2), (4, 9, 9, 8)]
         {
-            let shape = Shape { heads, keys, queries };
+            let shape = Shape { heads, keys, queries, others_only: false };
             let q = random(2 * queries, heads * head, "q");
             let kv = random(2 * keys, 2 * heads * head, "kv");
             let (mut out, mut att) = (Mat::zeros(0, q.cols()), Mat::zeros(0, keys));
@@ -175,7 +187,7 @@ mod tests {
     /// Scores far beyond the range of exp must not overflow.
     #[test]
     fn huge_scores_are_harmless() {
-        let shape = Shape { heads: 1, keys: 2, queries: 2 };
+        let shape = Shape { heads: 1, keys: 2, queries: 2, others_only: false };
         let q = Mat::<f32>::from_fn(2, 4, |i, _| 1e4 * (i as f32 - 0.5));
         let kv = Mat::<f32>::from_fn(2, 8, |i, _| 1e4 * (0.5 - i as f32));
         let (mut out, mut att) = (Mat::zeros(0, 4), Mat::zeros(0, 2));

@@ -145,7 +145,7 @@ impl Encoder {
             .map(|l| {
                 // Nothing reads the last block's other rows.
                 let queries = if l + 1 == layers { 1 } else { keys };
-                let shape = Shape { heads, keys, queries };
+                let shape = Shape { heads, keys, queries, others_only: false };
                 let name = format!("block{l}");
                 Block::new(layout, &name, (width, ffn), shape, norm, activation)
             })

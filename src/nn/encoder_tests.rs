@@ -80,7 +80,7 @@ fn run_all_rows(config: EncoderConfig, rows: usize) -> Run {
     let mut again = Layout::default();
     let labels = config.candidate_token.then_some(config.labels);
     Tokens::new(&mut again, config.features, config.groups, labels, config.width);
-    let shape = Shape { heads: config.heads, keys: s, queries: s };
+    let shape = Shape { heads: config.heads, keys: s, queries: s, others_only: false };
     let sizes = (config.width, config.ffn);
     let blocks: Vec<Block> = (0..config.layers)
         .map(|l| {

@@ -18,6 +18,7 @@ pub mod dropout;
 pub mod encoder;
 pub mod gradient_sums;
 pub mod init;
+pub mod label_context;
 pub mod layernorm;
 pub mod linear;
 pub mod loss;

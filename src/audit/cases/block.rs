@@ -29,7 +29,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn case(name: &str, norm: NormPlace, activation: Activation, queries: usize) -> Case {
     let mut v = Vars::new(name);
     let mut layout = Layout::default();
-    let shape = Shape { heads: 2, keys: KEYS, queries };
+    let shape = Shape { heads: 2, keys: KEYS, queries, others_only: false };
     let block = Block::new(&mut layout, "block", (WIDTH, FFN), shape, norm, activation);
     let output = layout.find("block.output.w").expect("a part of every block");
     let p = v.arena(&layout, activation == Activation::Relu);

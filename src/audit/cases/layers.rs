@@ -19,7 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(layernorm(n, d));
     }
     for (instances, keys, queries) in [(2, 3, 3), (3, 4, 1), (2, 1, 1)] {
-        cases.push(attention(instances, Shape { heads: 2, keys, queries }, 3));
+        cases.push(attention(instances, Shape { heads: 2, keys, queries, others_only: false }, 3));
     }
     cases.push(activation("gelu", Activation::Gelu));
     cases.push(activation("relu", Activation::Relu));
@@ -138,7 +138,7 @@ fn layernorm(n: usize, d: usize) -> Case {
 }
 
 fn attention(instances: usize, shape: Shape, head: usize) -> Case {
-    let Shape { heads, keys, queries } = shape;
+    let Shape { heads, keys, queries, .. } = shape;
     let name = format!("attention/{keys}-keys-{queries}-queries");
     let width = heads * head;
     let mut v = Vars::new(&name);

@@ -1,0 +1,258 @@
+//! The linear belief: a noise rate, logistic regression under it, and linear label context, all
+//! cross-fitted.
+//!
+//! 1. P(C | x) is fitted as it is, and once more with the candidates of the other labels: the lowest
+//!    scores give ρ ([`super::envelope`]), which is then pinned.
+//! 2. Logistic regression with the exact marginal likelihood, on the features and on the features
+//!    with rows of unit length: the better one by held-out likelihood, or their mean if that is better
+//!    still. This is u, a function of x alone.
+//! 3. Linear context on u ([`super::context`]).
+//!
+//! Steps 2 and 3 are repeated with other partitions and averaged where rows are few: a row's mean
+//! logit still comes from models that never saw the row.
+
+use super::context::LinearContext;
+use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
+use super::design::{Design, is_sparse, rows_to_unit_scale};
+use super::envelope;
+use super::likelihood::Noise;
+use crate::data::Labels;
+use crate::linalg::Mat;
+use crate::num::Real;
+use crate::rng::Streams;
+
+/// Parts of cross-fitting.
+pub const PARTS: usize = 5;
+/// Partitions are repeated until so many rows were judged, at most [`MOST_REPEATS`] times.
+const ROWS_JUDGED: usize = 4000;
+const MOST_REPEATS: usize = 6;
+/// ρ of the model that takes every candidate for true.
+const NO_NOISE: f64 = 1e-9;
+/// |C_i| varies so much less than its model says when each row got a fixed number of noisy labels.
+const LEAST_DISPERSION: f64 = 0.6;
+
+/// What may be asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinearOptions {
+    /// ρ, if it is known.
+    pub rho: Option<f64>,
+    /// A rate for each label.
+    pub rho_per_label: bool,
+    /// No label context.
+    pub without_context: bool,
+}
+
+/// What was found, for the training rows and for new ones.
+#[derive(Clone, Debug)]
+pub struct LinearBelief {
+    /// ρ_j of each label.
+    pub rho: Vec<f64>,
+    /// The first partition.
+    pub parts: Parts,
+    /// u of the training rows, from x alone.
+    pub base: Mat<f64>,
+    /// u′ of the training rows; u where there is no context.
+    pub logits: Mat<f64>,
+    /// Mean −ln P(C) of a held-out cell under u and u′.
+    pub loss: (f64, f64),
+    /// What the data look like.
+    pub signs: Signs,
+    /// The models' mean, for new rows.
+    pub model: LinearModel,
+}
+
+/// Facts about the data that need no truth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signs {
+    /// Held-out −ln P(C) of a cell when every candidate is taken for true.
+    pub loss_without_noise: f64,
+    /// How well x orders candidates before other cells: area under the ROC curve.
+    pub candidate_auc: f64,
+    /// Variance of |C_i| around its prediction, over the variance of independent labels.
+    pub dispersion: f64,
+    /// Median over the labels of a label's own bound on its noise rate.
+    pub median_bound: f64,
+}
+
+/// Weights for new rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearModel {
+    /// For the features as they are, d + 1 × L, with the share of this model in u.
+    pub plain: Mat<f64>,
+    /// For rows of unit length.
+    pub unit: Mat<f64>,
+    /// Context, if it is used.
+    pub context: Option<(Mat<f64>, Mat<f64>)>,
+}
+
+impl LinearBelief {
+    /// Learns from scaled features and candidates. `progress` hears about each repeat and may stop.
+    pub fn fit(
+        x: &Mat<f32>,
+        candidates: &Labels,
+        options: &LinearOptions,
+        streams: &Streams,
+    ) -> Self {
+        let (n, labels) = (x.rows(), candidates.cols());
+        let c: Mat<f64> = candidates.to_mat();
+        let designs = [Design::new(x), Design::new(&rows_to_unit_scale(x))];
+        let parts = Parts::new(n, PARTS, &streams.child("repeat/0"));
+        let all = vec![1.0; x.cols()];
+        let fit = |design: &Design, noise: &[Noise<f64>], parts: &Parts| {
+            cross_fit(design, &c, noise, None, &all, parts)
+        };
+
+        let no_noise = vec![Noise::new(NO_NOISE); labels];
+        let taken = fit(&designs[usize::from(is_sparse(x))], &no_noise, &parts);
+        let dispersion = dispersion(&taken.logits, &c);
+        let with_context =
+            !options.without_context && labels > 1 && dispersion >= LEAST_DISPERSION;
+        let scores = match with_context {
+            true => LinearContext::fit(&taken.logits, &c, &no_noise, &parts).logits,
+            false => taken.logits.clone(),
+        };
+        let shared = options.rho.unwrap_or_else(|| envelope::estimate(&scores, candidates));
+        let bounds = envelope::estimate_by_label(&scores, candidates, shared);
+        let rho = if options.rho_per_label { bounds.clone() } else { vec![shared; labels] };
+        let noise: Vec<Noise<f64>> = rho.iter().map(|&r| Noise::new(r)).collect();
+        let signs = Signs {
+            loss_without_noise: taken.loss,
+            candidate_auc: candidate_auc(&taken.logits, candidates),
+            dispersion,
+            median_bound: median(bounds),
+        };
+
+        let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
+        let share = 1.0 / repeats as f64;
+        let (mut base, mut logits) = (Mat::zeros(n, labels), Mat::zeros(n, labels));
+        let zeros = || Mat::zeros(x.cols() + 1, labels);
+        let mut model = LinearModel { plain: zeros(), unit: zeros(), context: None };
+        for repeat in 0..repeats {
+            let parts = match repeat {
+                0 => parts.clone(),
+                r => Parts::new(n, PARTS, &streams.child(&format!("repeat/{r}"))),
+            };
+            let found = designs.each_ref().map(|design| fit(design, &noise, &parts));
+            let (u, shares) = best_or_mean(&found, &c, &noise);
+            add(&mut base, &u, share);
+            add(&mut model.plain, &found[0].mean_weights(), share * shares[0]);
+            add(&mut model.unit, &found[1].mean_weights(), share * shares[1]);
+            if with_context {
+                let context = LinearContext::fit(&u, &c, &noise, &parts);
+                add(&mut logits, &context.logits, share);
+                let (mixing, own) = model.context.get_or_insert_with(|| {
+                    (Mat::zeros(labels, labels), Mat::zeros(2, labels))
+                });
+                add(mixing, &context.mixing, share);
+                add(own, &context.own, share);
+            } else {
+                add(&mut logits, &u, share);
+            }
+        }
+        let loss = (mean_loss(&base, &c, &noise), mean_loss(&logits, &c, &noise));
+        LinearBelief { rho, parts, base, logits, loss, signs, model }
+    }
+
+    /// The rates as the likelihood needs them.
+    pub fn noise<T: Real>(&self) -> Vec<Noise<T>> {
+        self.rho.iter().map(|&r| Noise::new(T::from_f64(r))).collect()
+    }
+}
+
+impl LinearModel {
+    /// u of new rows.
+    pub fn base(&self, x: &Mat<f32>) -> Mat<f64> {
+        let labels = self.plain.cols();
+        let mut total = Mat::zeros(x.rows(), labels);
+        let mut part = Mat::zeros(x.rows(), labels);
+        for (design, weights) in
+            [(Design::new(x), &self.plain), (Design::new(&rows_to_unit_scale(x)), &self.unit)]
+        {
+            design.times(&mut part, weights);
+            add(&mut total, &part, 1.0);
+            let bias = weights.row(x.cols());
+            for i in 0..total.rows() {
+                total.row_mut(i).iter_mut().zip(bias).for_each(|(u, b)| *u += b);
+            }
+        }
+        total
+    }
+
+    /// u′ of new rows with their candidates.
+    pub fn logits(&self, base: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>]) -> Mat<f64> {
+        match &self.context {
+            None => base.clone(),
+            Some((mixing, own)) => LinearContext {
+                logits: Mat::zeros(0, 0),
+                loss: 0.0,
+                mixing: mixing.clone(),
+                own: own.clone(),
+            }
+            .apply(base, c, noise),
+        }
+    }
+}
+
+/// The better of two models by held-out likelihood, or their mean; with the share of each.
+fn best_or_mean(
+    found: &[CrossFitted; 2],
+    c: &Mat<f64>,
+    noise: &[Noise<f64>],
+) -> (Mat<f64>, [f64; 2]) {
+    let [a, b] = found;
+    let mut mean = Mat::zeros(c.rows(), c.cols());
+    add(&mut mean, &a.logits, 0.5);
+    add(&mut mean, &b.logits, 0.5);
+    let loss = mean_loss(&mean, c, noise);
+    if loss < a.loss.min(b.loss) {
+        (mean, [0.5, 0.5])
+    } else if a.loss <= b.loss {
+        (a.logits.clone(), [1.0, 0.0])
+    } else {
+        (b.logits.clone(), [0.0, 1.0])
+    }
+}
+
+/// sum += share · m.
+fn add(sum: &mut Mat<f64>, m: &Mat<f64>, share: f64) {
+    for (s, v) in sum.as_mut_slice().iter_mut().zip(m.as_slice()) {
+        *s += share * v;
+    }
+}
+
+/// Σ_i (|C_i| − Σ_j P_ij)² / Σ_ij P_ij (1 − P_ij) with P = σ(u).
+fn dispersion(logits: &Mat<f64>, c: &Mat<f64>) -> f64 {
+    let (mut squares, mut expected) = (0.0, 0.0);
+    for (u, c) in logits.rows_iter().zip(c.rows_iter()) {
+        let mut off = 0.0;
+        for (&u, &c) in u.iter().zip(c) {
+            let p = u.sigmoid();
+            off += c - p;
+            expected += p * (1.0 - p);
+        }
+        squares += off * off;
+    }
+    squares / expected.max(f64::MIN_POSITIVE)
+}
+
+/// Chance that a random candidate cell has a higher score than a random other cell.
+fn candidate_auc(scores: &Mat<f64>, candidates: &Labels) -> f64 {
+    let mut cells: Vec<(f64, bool)> =
+        scores.as_slice().iter().copied().zip(candidates.as_slice().iter().copied()).collect();
+    cells.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut below, mut pairs, mut on) = (0.0, 0.0, 0.0);
+    for (_, candidate) in cells {
+        if candidate {
+            pairs += below;
+            on += 1.0;
+        } else {
+            below += 1.0;
+        }
+    }
+    if on * below > 0.0 { pairs / (on * below) } else { 0.5 }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,330 @@
+//! Logistic regression under the observation model, all labels at once.
+//!
+//! ```text
+//! min over w_j, b_j   (1/m) Σ_i v_i · −ln P(C_ij | u_ij, ρ_j)  −  (1/m) ln σ(b_j)  +  (λ/2) Σ_f κ_f w_fj²
+//! with                u_ij = o_ij + w_j·x_i + b_j,     m = Σ_i v_i
+//! ```
+//!
+//! v are 0 or 1 (0: held out), o an offset, κ says which weights are penalised. The term −ln σ(b_j) is
+//! one pseudo-positive per label: a label does not vanish because ρ alone explains its candidates.
+//! The problem is not convex where P(C) saturates, so the start matters: from the large λ of a path
+//! to the small ones.
+//!
+//! L-BFGS with one memory per label. Labels share the two products with X, which are nearly all of
+//! the work; the line search needs none, because u is linear along a direction.
+
+use super::design::Design;
+use super::likelihood::Noise;
+use crate::linalg::Mat;
+use crate::num::{Real, vectorize};
+
+/// Pairs that L-BFGS remembers.
+const MEMORY: usize = 8;
+/// A label is done when an iteration lowers its mean loss by less.
+const TOLERANCE: f64 = 3e-6;
+const MAX_ITERATIONS: usize = 40;
+/// Sufficient decrease of the line search.
+const ARMIJO: f64 = 1e-4;
+
+/// What is minimised.
+pub struct Problem<'a> {
+    /// Features.
+    pub x: &'a Design,
+    /// Candidates as 0 and 1, n × L.
+    pub c: &'a Mat<f64>,
+    /// ρ of each label.
+    pub noise: &'a [Noise<f64>],
+    /// v: which rows count.
+    pub used: &'a [bool],
+    /// o, n × L, if there is one.
+    pub offset: Option<&'a Mat<f64>>,
+    /// λ.
+    pub l2: f64,
+    /// κ of each feature.
+    pub penalised: &'a [f64],
+}
+
+/// Weights of all labels, d + 1 rows (the last is the bias) × L, and the logits that they give.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// W above b.
+    pub weights: Mat<f64>,
+    /// u of all rows, held-out ones too.
+    pub logits: Mat<f64>,
+}
+
+impl Problem<'_> {
+    /// All weights zero, the bias at the prevalence that the candidates imply.
+    pub fn start(&self) -> Solution {
+        let (n, d, labels) = (self.x.rows(), self.x.cols(), self.c.cols());
+        let mut weights = Mat::zeros(d + 1, labels);
+        let m = self.rows_used();
+        for j in 0..labels {
+            if self.offset.is_none() {
+                let count = (0..n).filter(|&i| self.used[i] && self.c[(i, j)] > 0.5).count();
+                let rho = self.noise[j].ln_rho.exp();
+                let prevalence = ((count as f64 / m - rho) / (1.0 - rho)).clamp(0.01, 0.99);
+                weights[(d, j)] = Real::ln(prevalence / (1.0 - prevalence));
+            }
+        }
+        let mut logits = Mat::zeros(n, labels);
+        self.logits(&mut logits, &weights);
+        Solution { weights, logits }
+    }
+
+    fn rows_used(&self) -> f64 {
+        self.used.iter().filter(|u| **u).count().max(1) as f64
+    }
+
+    fn logits(&self, out: &mut Mat<f64>, weights: &Mat<f64>) {
+        self.x.times(out, weights);
+        let bias = weights.row(self.x.cols());
+        for i in 0..out.rows() {
+            for (j, u) in out.row_mut(i).iter_mut().enumerate() {
+                *u += bias[j] + self.offset.map_or(0.0, |o| o[(i, j)]);
+            }
+        }
+    }
+
+    /// The objective of each label at `logits` and `weights`.
+    fn values(&self, logits: &Mat<f64>, weights: &Mat<f64>) -> Vec<f64> {
+        let (d, m) = (self.x.cols(), self.rows_used());
+        let labels = logits.cols();
+        let (mut total, mut squares) = (vec![0.0; labels], vec![0.0; labels]);
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in (0..logits.rows()).filter(|&i| self.used[i]) {
+                    let (u, c) = (logits.row(i), self.c.row(i));
+                    for j in 0..labels {
+                        total[j] += self.noise[j].negative_log_likelihood(u[j], c[j]);
+                    }
+                }
+                for f in 0..d {
+                    for (s, w) in squares.iter_mut().zip(weights.row(f)) {
+                        *s += self.penalised[f] * w * w;
+                    }
+                }
+            },
+        );
+        let bias = weights.row(d);
+        (0..labels)
+            .map(|j| (total[j] + (-bias[j]).softplus()) / m + 0.5 * self.l2 * squares[j])
+            .collect()
+    }
+
+    fn gradient(&self, out: &mut Mat<f64>, du: &mut Mat<f64>, at: &Solution) {
+        let (d, m) = (self.x.cols(), self.rows_used());
+        let weight = 1.0 / m;
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in 0..du.rows() {
+                    let (u, c) = (at.logits.row(i), self.c.row(i));
+                    let counts = if self.used[i] { weight } else { 0.0 };
+                    let row = du.row_mut(i);
+                    for j in 0..row.len() {
+                        row[j] = counts * self.noise[j].slope(u[j], c[j]);
+                    }
+                }
+            },
+        );
+        self.x.transposed_times(out, du);
+        for f in 0..d {
+            for (g, w) in out.row_mut(f).iter_mut().zip(at.weights.row(f)) {
+                *g += self.l2 * self.penalised[f] * w;
+            }
+        }
+        let bias = out.row_mut(d);
+        for (g, &b) in bias.iter_mut().zip(at.weights.row(d)) {
+            *g = -(-b).sigmoid() / m;
+        }
+        for row in du.rows_iter() {
+            for (g, v) in bias.iter_mut().zip(row) {
+                *g += v;
+            }
+        }
+    }
+
+    /// Goes down from `at` until every label is done.
+    pub fn minimise(&self, mut at: Solution) -> Solution {
+        let (n, rows, labels) = (self.x.rows(), self.x.cols() + 1, self.c.cols());
+        let (mut gradient, mut du) = (Mat::zeros(rows, labels), Mat::zeros(n, labels));
+        let mut memory = Memory::default();
+        let mut values = self.values(&at.logits, &at.weights);
+        let mut open = vec![true; labels];
+        self.gradient(&mut gradient, &mut du, &at);
+        let mut along = Mat::zeros(n, labels);
+        for _ in 0..MAX_ITERATIONS {
+            let mut direction = memory.direction(&gradient);
+            let mut descent = column_dots(&direction, &gradient);
+            for j in 0..labels {
+                if !open[j] {
+                    set_column(&mut direction, j, |_| 0.0);
+                    descent[j] = 0.0;
+                } else if descent[j] >= 0.0 {
+                    // Curvature that is not positive: the steepest way down.
+                    set_column(&mut direction, j, |f| -gradient[(f, j)]);
+                    descent[j] = -(0..rows).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum::<f64>();
+                }
+            }
+            self.x.times(&mut along, &direction);
+            for i in 0..n {
+                for (a, b) in along.row_mut(i).iter_mut().zip(direction.row(rows - 1)) {
+                    *a += b;
+                }
+            }
+            let steps = self.line_search(&mut at, &mut values, &mut open, &direction, &along, &descent);
+            if open.iter().all(|o| !o) {
+                break;
+            }
+            let before = gradient.clone();
+            self.gradient(&mut gradient, &mut du, &at);
+            memory.push(&direction, &steps, &before, &gradient);
+        }
+        at
+    }
+
+    /// Moves each open label along its direction; returns the lengths of the steps. A label that
+    /// gains too little is closed.
+    fn line_search(
+        &self,
+        at: &mut Solution,
+        values: &mut [f64],
+        open: &mut [bool],
+        direction: &Mat<f64>,
+        along: &Mat<f64>,
+        descent: &[f64],
+    ) -> Vec<f64> {
+        let labels = values.len();
+        let mut steps: Vec<f64> = open.iter().map(|&o| if o { 1.0 } else { 0.0 }).collect();
+        let mut settled: Vec<bool> = open.iter().map(|o| !o).collect();
+        let mut trial = at.clone();
+        for _ in 0..30 {
+            for (target, from, way) in [
+                (&mut trial.weights, &at.weights, direction),
+                (&mut trial.logits, &at.logits, along),
+            ] {
+                for i in 0..target.rows() {
+                    let (from, way) = (from.row(i), way.row(i));
+                    for (j, t) in target.row_mut(i).iter_mut().enumerate() {
+                        *t = from[j] + steps[j] * way[j];
+                    }
+                }
+            }
+            let new = self.values(&trial.logits, &trial.weights);
+            for j in 0..labels {
+                if settled[j] {
+                    continue;
+                }
+                if new[j] <= values[j] + ARMIJO * steps[j] * descent[j] {
+                    settled[j] = true;
+                    open[j] = values[j] - new[j] > TOLERANCE;
+                    values[j] = new[j];
+                } else {
+                    steps[j] *= 0.4;
+                }
+            }
+            if settled.iter().all(|s| *s) {
+                *at = trial;
+                return steps;
+            }
+        }
+        // A step too small to be measured: stay.
+        for j in 0..labels {
+            if !settled[j] {
+                (steps[j], open[j]) = (0.0, false);
+                set_column(&mut trial.weights, j, |f| at.weights[(f, j)]);
+                set_column(&mut trial.logits, j, |i| at.logits[(i, j)]);
+            }
+        }
+        *at = trial;
+        steps
+    }
+}
+
+/// The last steps and changes of the gradient, with 1/(s·y) of each label (0: the pair is not used).
+#[derive(Default)]
+struct Memory {
+    pairs: Vec<(Mat<f64>, Mat<f64>, Vec<f64>)>,
+}
+
+impl Memory {
+    fn push(&mut self, direction: &Mat<f64>, steps: &[f64], before: &Mat<f64>, after: &Mat<f64>) {
+        let (rows, labels) = (direction.rows(), direction.cols());
+        let s = Mat::from_fn(rows, labels, |f, j| steps[j] * direction[(f, j)]);
+        let y = Mat::from_fn(rows, labels, |f, j| after[(f, j)] - before[(f, j)]);
+        let curvature = column_dots(&s, &y);
+        let inverse = curvature.iter().map(|&c| if c > 1e-14 { 1.0 / c } else { 0.0 }).collect();
+        if self.pairs.len() == MEMORY {
+            self.pairs.remove(0);
+        }
+        self.pairs.push((s, y, inverse));
+    }
+
+    /// −H⁻¹·g by the two loops of L-BFGS.
+    fn direction(&self, gradient: &Mat<f64>) -> Mat<f64> {
+        let (rows, labels) = (gradient.rows(), gradient.cols());
+        let mut q = Mat::from_fn(rows, labels, |f, j| -gradient[(f, j)]);
+        let mut alphas = Vec::new();
+        for (s, y, inverse) in self.pairs.iter().rev() {
+            let alpha: Vec<f64> = column_dots(s, &q).iter().zip(inverse).map(|(d, i)| d * i).collect();
+            subtract(&mut q, y, &alpha);
+            alphas.push(alpha);
+        }
+        let scale: Vec<f64> = (0..labels).map(|j| self.scale(gradient, j)).collect();
+        for f in 0..rows {
+            for (v, s) in q.row_mut(f).iter_mut().zip(&scale) {
+                *v *= s;
+            }
+        }
+        for ((s, y, inverse), alpha) in self.pairs.iter().zip(alphas.iter().rev()) {
+            let beta = column_dots(y, &q);
+            let change: Vec<f64> = (0..labels).map(|j| beta[j] * inverse[j] - alpha[j]).collect();
+            subtract(&mut q, s, &change);
+        }
+        q
+    }
+
+    /// s·y / y·y of the last pair; before the first, a step of length at most 1.
+    fn scale(&self, gradient: &Mat<f64>, j: usize) -> f64 {
+        let last = self.pairs.iter().rev().find(|(_, _, inverse)| inverse[j] > 0.0);
+        match last {
+            Some((_, y, inverse)) => {
+                let squares: f64 = (0..y.rows()).map(|f| y[(f, j)] * y[(f, j)]).sum();
+                1.0 / (inverse[j] * squares)
+            }
+            None => {
+                let squares: f64 = (0..gradient.rows()).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum();
+                1.0 / squares.sqrt().max(1.0)
+            }
+        }
+    }
+}
+
+/// Σ_f a_fj b_fj for each j.
+fn column_dots(a: &Mat<f64>, b: &Mat<f64>) -> Vec<f64> {
+    let mut total = vec![0.0; a.cols()];
+    for (a, b) in a.rows_iter().zip(b.rows_iter()) {
+        for (t, (a, b)) in total.iter_mut().zip(a.iter().zip(b)) {
+            *t += a * b;
+        }
+    }
+    total
+}
+
+/// q_fj −= factor_j · v_fj.
+fn subtract(q: &mut Mat<f64>, v: &Mat<f64>, factor: &[f64]) {
+    for f in 0..q.rows() {
+        let v = v.row(f);
+        for (j, q) in q.row_mut(f).iter_mut().enumerate() {
+            *q -= factor[j] * v[j];
+        }
+    }
+}
+
+fn set_column(m: &mut Mat<f64>, j: usize, value: impl Fn(usize) -> f64) {
+    for f in 0..m.rows() {
+        m[(f, j)] = value(f);
+    }
+}
