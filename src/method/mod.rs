@@ -1,9 +1,19 @@
 //! Methods: from noisy candidate labels to a feature ranking and, if the method makes them, clean
 //! labels. One trait, one file a method.
 
+mod binary;
 mod controls;
+mod design;
+mod learner;
+mod nlr;
+mod pamb;
+mod particle;
+#[cfg(test)]
+mod planted;
 pub mod pomdp_fs;
+mod schirn;
 pub mod settings;
+mod standard;
 mod verdict;
 
 use std::sync::Arc;
@@ -128,13 +138,29 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 5] = ["pomdp-fs", "pomdp-fs-paper", "random", "all", "zeros"];
+pub const NAMES: [&str; 10] = [
+    "pomdp-fs",
+    "pomdp-fs-paper",
+    "pamb",
+    "pml-vls",
+    "pml-map",
+    "nlr",
+    "schirn",
+    "random",
+    "all",
+    "zeros",
+];
 
 /// The method with this name, with its default settings.
 pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
     match name {
         "pomdp-fs" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Observation)))),
         "pomdp-fs-paper" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Paper)))),
+        "pamb" => Ok(Box::new(pamb::Pamb::default())),
+        "pml-vls" => Ok(Box::new(particle::Vls::default())),
+        "pml-map" => Ok(Box::new(particle::Map::default())),
+        "nlr" => Ok(Box::new(nlr::Nlr::default())),
+        "schirn" => Ok(Box::new(schirn::Schirn::default())),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),

@@ -296,7 +296,7 @@ fn rank_features(treatment: &Treatment, ranking: Ranking) -> Vec<Ranked> {
     order.into_iter().map(|feature| Ranked { feature, score: score[feature] }).collect()
 }
 
-fn check_data(training: &Training<'_>) -> Result<()> {
+pub(in crate::method) fn check_data(training: &Training<'_>) -> Result<()> {
     let (x, c) = (training.x, training.candidates);
     if x.rows() == 0 || x.cols() == 0 || c.cols() == 0 {
         return Err(Error::found(
