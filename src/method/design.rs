@@ -168,12 +168,7 @@ fn subtract_row(y: &mut Mat<f64>, i: usize, k: usize, l: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Streams;
-
-    fn random(rows: usize, cols: usize) -> Mat<f64> {
-        let mut r = Streams::new(rows as u64).stream("design");
-        Mat::from_fn(rows, cols, |_, _| r.normal())
-    }
+    use crate::method::planted::start;
 
     fn close(a: &Mat<f64>, b: &Mat<f64>) {
         for (a, b) in a.as_slice().iter().zip(b.as_slice()) {
@@ -185,7 +180,7 @@ mod tests {
     #[test]
     fn both_forms_solve_the_ridge_problem() {
         for (n, d) in [(30, 5), (5, 30), (8, 8), (1, 3), (2, 1)] {
-            let (x, r) = (random(n, d), random(n, 3));
+            let (x, r) = (start(n, d, 3, 5), start(n, 3, 7, 2));
             let design = Design::new(&x);
             assert_eq!(design.size(), n.min(d + 1));
             let a = design.factorise(2.0, 0.5).unwrap().solve(design.project(&r));
@@ -209,7 +204,7 @@ mod tests {
 
     #[test]
     fn eigenvectors_are_in_the_rows() {
-        let x = random(9, 4);
+        let x = start(9, 4, 3, 5);
         let gram = product(x.view().t(), x.view());
         let (values, vectors) = eigen(&gram);
         for (k, value) in values.iter().enumerate() {

@@ -212,4 +212,4 @@ impl Predictor for Regression {
 
 #[cfg(test)]
 #[path = "nlr_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -45,26 +45,28 @@ pub(super) fn assert_close(got: &[f64], want: &[f64]) {
 }
 
 impl Planted {
-    /// Positive sparse data (P1): n = 400, d = 48, L = 6. Features 2j and 2j + 1 are on with
-    /// probability 0.8 where label j is, else 0.05; the other 36 with 0.2. Two false labels per row.
+    /// Positive sparse data (P1): n = 400, d = 48, L = 6. Two features per label are on with
+    /// probability 0.8 where the label is, else 0.05; the other 36 with 0.2. Two false labels per row.
+    /// The features that matter come last: a tie counts against them.
     pub fn positive(seed: u64) -> Self {
         let (n, d, labels) = (400, 48, 6);
         let mut r = Streams::new(seed).stream("planted/positive");
         let mut truth = Labels::from_fn(n, labels, |_, _| r.bernoulli(0.3));
         (0..n).for_each(|i| truth.set(i, r.below(labels), true));
+        let first = d - 2 * labels;
         let x = Mat::from_fn(n, d, |i, f| {
-            let on = match f / 2 {
-                j if j >= labels => 0.2,
-                j if truth.get(i, j) => 0.8,
-                _ => 0.05,
+            let on = match f.checked_sub(first) {
+                None => 0.2,
+                Some(k) if truth.get(i, k / 2) => 0.8,
+                Some(_) => 0.05,
             };
             f64::from(u8::from(r.bernoulli(on)))
         });
         let candidates = with_false_labels(&truth, 2, &Streams::new(seed));
-        Planted { x: scaled(&x), candidates, informative: (0..2 * labels).collect() }
+        Planted { x: scaled(&x), candidates, informative: (first..d).collect() }
     }
 
-    /// Dense signed data (P2): n = 400, d = 30, L = 6, standard normal features. The first 8 have
+    /// Dense signed data (P2): n = 400, d = 30, L = 6, standard normal features. The last 8 have
     /// normal weights in each label's score; a label is on where its score exceeds half of its
     /// standard deviation, and the label with the largest score is always on. Two false labels per row.
     pub fn signed(seed: u64) -> Self {
@@ -74,14 +76,15 @@ impl Planted {
         let w = Mat::from_fn(labels, count, |_, _| r.normal());
         let score = |i: usize, j: usize| -> f64 {
             let norm = w.row(j).iter().map(|v| v * v).sum::<f64>().sqrt();
-            w.row(j).iter().zip(x.row(i)).map(|(a, b)| a * b).sum::<f64>() / norm
+            let used = &x.row(i)[d - count..];
+            w.row(j).iter().zip(used).map(|(a, b)| a * b).sum::<f64>() / norm
         };
         let truth = Labels::from_fn(n, labels, |i, j| {
             let top = (0..labels).all(|other| score(i, other) <= score(i, j));
             top || score(i, j) > 0.5
         });
         let candidates = with_false_labels(&truth, 2, &Streams::new(seed));
-        Planted { x: scaled(&x), candidates, informative: (0..count).collect() }
+        Planted { x: scaled(&x), candidates, informative: (d - count..d).collect() }
     }
 
     /// A bundled set with the noise of the paper, all rows.
@@ -155,7 +158,7 @@ pub(super) fn assert_survives_bad_input(method: &dyn Method) {
         assert!(fitted.objective.iter().all(|f| f.is_finite()), "{what}");
         if what == "constant features" {
             let first = &fitted.ranking[..12];
-            assert!(first.iter().all(|r| r.feature != 5 && r.feature != 17), "{what}: {first:?}");
+            assert!(first.iter().all(|r| r.feature != 5 && r.feature != 40), "{what}: {first:?}");
         }
         if let Some(p) = &fitted.confidence {
             assert_eq!((p.rows(), p.cols()), (n, planted.candidates.cols()), "{what}");
@@ -185,7 +188,7 @@ fn bad_inputs() -> Vec<(&'static str, Planted)> {
         unseen_label.candidates.set(i, 2, false);
         (0..6).for_each(|j| no_label.candidates.set(i, j, false));
         constant.x[(i, 5)] = 7.0;
-        constant.x[(i, 17)] = 0.0;
+        constant.x[(i, 40)] = 0.0;
         if i % 4 == 0 {
             (0..6).for_each(|j| empty_rows.candidates.set(i, j, false));
         }
@@ -201,9 +204,9 @@ fn bad_inputs() -> Vec<(&'static str, Planted)> {
     let mut one_label = base();
     one_label.candidates = one_label.candidates.select_cols(&[0]);
     let mut few_features = base();
-    few_features.x = few_features.x.select_cols(&[0, 2, 30]);
+    few_features.x = few_features.x.select_cols(&[0, 36, 40]);
     let mut one_feature = base();
-    one_feature.x = one_feature.x.select_cols(&[0]);
+    one_feature.x = one_feature.x.select_cols(&[36]);
     let mut equal_rows = base();
     equal_rows.x = equal_rows.x.select_rows(&[0; 60]);
     vec![
@@ -258,6 +261,9 @@ fn planted_features_stand_out() {
     assert!(positive.hits(&correlation(&positive)) >= 11);
     let signed = Planted::signed(0);
     assert!(signed.hits(&correlation(&signed)) >= 6);
+    // A ranking of nothing but ties finds none.
+    assert_eq!(positive.hits(&super::rank(&[0.0; 48])), 0);
+    assert_eq!(signed.hits(&super::rank(&[0.0; 30])), 0);
     let random = super::by_name("random").unwrap();
     assert!(mean_hits(&*random, Planted::positive) < 6.0);
     assert!(mean_hits(&*random, Planted::signed) < 4.5);

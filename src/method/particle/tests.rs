@@ -113,8 +113,10 @@ fn credible_labels_are_more_precise_than_candidates() {
     let supported = |labels: &Labels| {
         let cells = (0..400).flat_map(|i| (0..6).map(move |j| (i, j)));
         let on: Vec<(usize, usize)> = cells.filter(|&(i, j)| labels.get(i, j)).collect();
-        let seen =
-            |&&(i, j): &&(usize, usize)| planted.x[(i, 2 * j)] + planted.x[(i, 2 * j + 1)] > 0.0;
+        let seen = |&&(i, j): &&(usize, usize)| {
+            let both = &planted.informative[2 * j..2 * j + 2];
+            both.iter().map(|&f| planted.x[(i, f)]).sum::<f32>() > 0.0
+        };
         on.iter().filter(seen).count() as f64 / on.len() as f64
     };
     let credible = fitted.pseudo.unwrap();
