@@ -30,7 +30,7 @@ pub struct Run {
 
 /// What the check found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DeterminismReport {
     /// All runs agree, and the control differs.
     pub pass: bool,
     /// One run for each thread count.
@@ -40,12 +40,12 @@ pub struct Report {
 }
 
 /// Trains a few steps with each number of threads, and once with another seed.
-pub fn check(seed: u64, threads: &[usize]) -> Result<Report> {
+pub fn check(seed: u64, threads: &[usize]) -> Result<DeterminismReport> {
     let runs = threads.iter().map(|&t| run(seed, t)).collect::<Result<Vec<_>>>()?;
     let control = run(seed.wrapping_add(1), 1)?;
     let same = runs.iter().all(|r| r.hashes == runs[0].hashes);
     let differs = control.hashes.iter().zip(&runs[0].hashes).all(|(a, b)| a != b);
-    Ok(Report { pass: same && differs, runs, control })
+    Ok(DeterminismReport { pass: same && differs, runs, control })
 }
 
 fn run(seed: u64, threads: usize) -> Result<Run> {

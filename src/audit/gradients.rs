@@ -105,14 +105,14 @@ pub struct ControlReport {
 
 /// The result of all cases and controls.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct GradientReport {
     /// One entry per case.
     pub cases: Vec<CaseReport>,
     /// One entry per control.
     pub controls: Vec<ControlReport>,
 }
 
-impl Report {
+impl GradientReport {
     /// Every case holds and every control was caught.
     pub fn pass(&self) -> bool {
         self.cases.iter().all(|c| c.pass) && self.controls.iter().all(|c| c.caught)
@@ -137,7 +137,7 @@ pub fn check_all(
     cases: &[Case],
     control: Option<Control>,
     mut done: impl FnMut(&CaseReport),
-) -> Report {
+) -> GradientReport {
     let mut reports = Vec::with_capacity(cases.len());
     let mut measured = Vec::with_capacity(cases.len());
     for case in cases {
@@ -149,7 +149,7 @@ pub fn check_all(
     }
     let controls = if control.is_none() { Control::ALL } else { &[] };
     let controls = controls.par_iter().map(|&c| try_control(c, &measured)).collect();
-    Report { cases: reports, controls }
+    GradientReport { cases: reports, controls }
 }
 
 /// The true derivatives are those of the loss, so they serve all controls.

@@ -11,4 +11,6 @@ mod gradients;
 
 pub use controls::Control;
 pub use difference::derivative;
-pub use gradients::{Case, CaseReport, ControlReport, Report, Truth, Worst, check, check_all};
+pub use gradients::{
+    Case, CaseReport, ControlReport, GradientReport, Truth, Worst, check, check_all,
+};

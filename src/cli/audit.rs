@@ -132,7 +132,7 @@ fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
         audit::check_all(&cases, injected, report)
     } else {
         let cases = cases.iter().map(|c| audit::check(c, injected)).inspect(report).collect();
-        audit::Report { cases, controls: Vec::new() }
+        audit::GradientReport { cases, controls: Vec::new() }
     };
     let pass = report.pass();
     summary(&report, injected, pass, start, context);
@@ -158,7 +158,7 @@ fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
 }
 
 fn summary(
-    report: &audit::Report,
+    report: &audit::GradientReport,
     injected: Option<Control>,
     pass: bool,
     start: Instant,

@@ -105,6 +105,52 @@ pub fn solve<T: Real>(factor: &Mat<T>, b: &mut [T]) {
     );
 }
 
+/// Solves L·Lᵀ X = B in place for all columns of B at once, L from [`cholesky`]: like [`solve`], but
+/// the factor is read once, by products of blocks.
+pub fn solve_many<T: Real>(factor: &Mat<T>, b: &mut Mat<T>) {
+    let (n, columns) = (factor.rows(), b.cols());
+    assert_eq!(b.rows(), n, "solve_many: rows of the right-hand side");
+    for from in (0..n).step_by(BLOCK) {
+        let to = n.min(from + BLOCK);
+        let (done, rest) = b.as_mut_slice().split_at_mut(from * columns);
+        let (block, _) = rest.split_at_mut((to - from) * columns);
+        let left = factor.view().slice_rows(from, to).columns(0, from);
+        subtract(block, left, done, columns);
+        for i in from..to {
+            for k in from..i {
+                eliminate(b, i, k, factor[(i, k)]);
+            }
+            b.row_mut(i).iter_mut().for_each(|v| *v /= factor[(i, i)]);
+        }
+    }
+    for from in (0..n).step_by(BLOCK).rev() {
+        let to = n.min(from + BLOCK);
+        let (rest, done) = b.as_mut_slice().split_at_mut(to * columns);
+        let below = factor.view().slice_rows(to, n).columns(from, to);
+        subtract(&mut rest[from * columns..], below.t(), done, columns);
+        for i in (from..to).rev() {
+            for k in i + 1..to {
+                eliminate(b, i, k, factor[(k, i)]);
+            }
+            b.row_mut(i).iter_mut().for_each(|v| *v /= factor[(i, i)]);
+        }
+    }
+}
+
+/// block −= panel · solved.
+fn subtract<T: Real>(block: &mut [T], panel: View<'_, T>, solved: &[T], columns: usize) {
+    let minus: Vec<T> = solved.iter().map(|&v| -v).collect();
+    let minus = View::new(&minus, panel.cols(), columns);
+    gemm(Acc::Add, ViewMut::new(block, panel.rows(), columns), panel, minus);
+}
+
+/// Row i −= l · row k.
+fn eliminate<T: Real>(b: &mut Mat<T>, i: usize, k: usize, l: T) {
+    for c in 0..b.cols() {
+        b[(i, c)] = (-l).mul_add(b[(k, c)], b[(i, c)]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +169,13 @@ mod tests {
             assert!(cholesky(&mut factor));
             solve(&factor, &mut b);
             for (got, want) in b.iter().zip(&want) {
+                assert!((got - want).abs() < 1e-9, "n = {n}: {got}, expected {want}");
+            }
+            let want = Mat::<f64>::from_fn(n, 3, |_, _| r.normal());
+            let mut many = Mat::zeros(n, 3);
+            gemm(Acc::Set, many.view_mut(), a.view(), want.view());
+            solve_many(&factor, &mut many);
+            for (got, want) in many.as_slice().iter().zip(want.as_slice()) {
                 assert!((got - want).abs() < 1e-9, "n = {n}: {got}, expected {want}");
             }
         }

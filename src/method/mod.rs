@@ -2,6 +2,7 @@
 //! labels. One trait, one file a method.
 
 mod affinity;
+mod binary;
 mod confidence;
 mod controls;
 mod factorise;
@@ -10,8 +11,11 @@ mod kmeans;
 mod learner;
 mod linear_predictor;
 mod mutual_information;
+mod nlr;
 pub mod observation;
 mod optics;
+mod pamb;
+mod particle;
 #[cfg(test)]
 mod planted;
 mod pml_fsla;
@@ -19,7 +23,10 @@ mod pml_fsmir;
 mod pml_fsso;
 mod pml_ld;
 pub mod pomdp_fs;
+mod ridge_form;
+mod schirn;
 pub mod settings;
+mod standard;
 mod verdict;
 
 use std::sync::Arc;
@@ -164,7 +171,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 15] = [
     "pomdp-fs",
     "pomdp-fs-paper",
     "pml-fsla",
@@ -172,6 +179,11 @@ pub const NAMES: [&str; 10] = [
     "pml-fsso",
     "fpml",
     "pml-ld",
+    "pamb",
+    "pml-vls",
+    "pml-map",
+    "nlr",
+    "schirn",
     "random",
     "all",
     "zeros",
@@ -187,6 +199,11 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
         "pml-fsso" => Ok(Box::new(pml_fsso::PmlFsso::default())),
         "fpml" => Ok(Box::new(fpml::Fpml::default())),
         "pml-ld" => Ok(Box::new(pml_ld::PmlLd::default())),
+        "pamb" => Ok(Box::new(pamb::Pamb::default())),
+        "pml-vls" => Ok(Box::new(particle::Vls::default())),
+        "pml-map" => Ok(Box::new(particle::Map::default())),
+        "nlr" => Ok(Box::new(nlr::Nlr::default())),
+        "schirn" => Ok(Box::new(schirn::Schirn::default())),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),

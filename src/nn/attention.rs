@@ -74,7 +74,7 @@ pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat
     );
 }
 
-/// dq and dkv from dout; all three are set.
+/// dq and dkv from dout and what the forward pass saved in `att`; both are set.
 pub fn backward<T: Real>(
     dq: &mut Mat<T>,
     dkv: &mut Mat<T>,

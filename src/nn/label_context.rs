@@ -90,7 +90,11 @@ impl LabelContext {
     /// Empty; it takes its size from the first batch.
     pub fn scratch<T: Real>(&self) -> ContextScratch<T> {
         let empty = |cols| Mat::zeros(0, cols);
-        ContextScratch { dout: empty(self.width), dq: empty(self.width), dkv: empty(2 * self.width) }
+        ContextScratch {
+            dout: empty(self.width),
+            dq: empty(self.width),
+            dkv: empty(2 * self.width),
+        }
     }
 
     fn shape(&self) -> Shape {

@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::cross_fit::{Parts, cross_fit, mean_loss};
-use super::design::Design;
+use super::features::Features;
 use super::likelihood::Noise;
 use crate::linalg::Mat;
 
@@ -51,8 +51,8 @@ impl LinearContext {
                 });
                 let offset = logits.select_cols(&[j]);
                 let own = c.select_cols(&[j]);
-                let design = Design::Dense(x);
-                cross_fit(&design, &own, &noise[j..=j], Some(&offset), &penalised, parts)
+                let features = Features::Dense(x);
+                cross_fit(&features, &own, &noise[j..=j], Some(&offset), &penalised, parts)
             })
             .collect();
         let logits = Mat::from_fn(n, labels, |i, j| each[j].logits[(i, 0)]);

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::design::Design;
+use super::features::Features;
 use super::likelihood::Noise;
 use super::solver::{Problem, Solution};
 use crate::linalg::Mat;
@@ -82,7 +82,7 @@ impl CrossFitted {
 
 /// λ by the held-out likelihood, shared by all labels.
 pub fn cross_fit(
-    x: &Design,
+    x: &Features,
     c: &Mat<f64>,
     noise: &[Noise<f64>],
     offset: Option<&Mat<f64>>,
@@ -100,9 +100,7 @@ pub fn cross_fit(
             *solution = Some(problem.minimise(start));
         });
         let solutions: Vec<&Solution> = current.iter().flatten().collect();
-        let logits = Mat::from_fn(c.rows(), c.cols(), |i, j| {
-            solutions[parts.of(i)].logits[(i, j)]
-        });
+        let logits = Mat::from_fn(c.rows(), c.cols(), |i, j| solutions[parts.of(i)].logits[(i, j)]);
         let loss = mean_loss(&logits, c, noise);
         let gain = best.as_ref().map_or(f64::INFINITY, |b| b.loss - loss);
         if gain > 0.0 {

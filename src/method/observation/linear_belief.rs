@@ -13,8 +13,8 @@
 
 use super::context::LinearContext;
 use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
-use super::design::{Design, is_sparse, rows_to_unit_scale};
 use super::envelope;
+use super::features::{Features, is_sparse, rows_to_unit_scale};
 use super::likelihood::Noise;
 use crate::data::Labels;
 use crate::linalg::Mat;
@@ -95,18 +95,17 @@ impl LinearBelief {
     ) -> Self {
         let (n, labels) = (x.rows(), candidates.cols());
         let c: Mat<f64> = candidates.to_mat();
-        let designs = [Design::new(x), Design::new(&rows_to_unit_scale(x))];
+        let features = [Features::new(x), Features::new(&rows_to_unit_scale(x))];
         let parts = Parts::new(n, PARTS, &streams.child("repeat/0"));
         let all = vec![1.0; x.cols()];
-        let fit = |design: &Design, noise: &[Noise<f64>], parts: &Parts| {
-            cross_fit(design, &c, noise, None, &all, parts)
+        let fit = |features: &Features, noise: &[Noise<f64>], parts: &Parts| {
+            cross_fit(features, &c, noise, None, &all, parts)
         };
 
         let no_noise = vec![Noise::new(NO_NOISE); labels];
-        let taken = fit(&designs[usize::from(is_sparse(x))], &no_noise, &parts);
+        let taken = fit(&features[usize::from(is_sparse(x))], &no_noise, &parts);
         let dispersion = dispersion(&taken.logits, &c);
-        let with_context =
-            !options.without_context && labels > 1 && dispersion >= LEAST_DISPERSION;
+        let with_context = !options.without_context && labels > 1 && dispersion >= LEAST_DISPERSION;
         let scores = match with_context {
             true => LinearContext::fit(&taken.logits, &c, &no_noise, &parts).logits,
             false => taken.logits.clone(),
@@ -132,7 +131,7 @@ impl LinearBelief {
                 0 => parts.clone(),
                 r => Parts::new(n, PARTS, &streams.child(&format!("repeat/{r}"))),
             };
-            let found = designs.each_ref().map(|design| fit(design, &noise, &parts));
+            let found = features.each_ref().map(|features| fit(features, &noise, &parts));
             let (u, shares) = best_or_mean(&found, &c, &noise);
             add(&mut base, &u, share);
             add(&mut model.plain, &found[0].mean_weights(), share * shares[0]);
@@ -140,9 +139,9 @@ impl LinearBelief {
             if with_context {
                 let context = LinearContext::fit(&u, &c, &noise, &parts);
                 add(&mut logits, &context.logits, share);
-                let (mixing, own) = model.context.get_or_insert_with(|| {
-                    (Mat::zeros(labels, labels), Mat::zeros(2, labels))
-                });
+                let (mixing, own) = model
+                    .context
+                    .get_or_insert_with(|| (Mat::zeros(labels, labels), Mat::zeros(2, labels)));
                 add(mixing, &context.mixing, share);
                 add(own, &context.own, share);
             } else {
@@ -165,10 +164,10 @@ impl LinearModel {
         let labels = self.plain.cols();
         let mut total = Mat::zeros(x.rows(), labels);
         let mut part = Mat::zeros(x.rows(), labels);
-        for (design, weights) in
-            [(Design::new(x), &self.plain), (Design::new(&rows_to_unit_scale(x)), &self.unit)]
+        for (features, weights) in
+            [(Features::new(x), &self.plain), (Features::new(&rows_to_unit_scale(x)), &self.unit)]
         {
-            design.times(&mut part, weights);
+            features.times(&mut part, weights);
             add(&mut total, &part, 1.0);
             let bias = weights.row(x.cols());
             for i in 0..total.rows() {

@@ -1,13 +1,13 @@
 //! The observation model P(C | Y), and beliefs about Y that are fitted under it.
 //!
-//! From the bottom up: [`likelihood`] (one cell), [`design`] and [`solver`] (logistic regression of all
+//! From the bottom up: [`likelihood`] (one cell), [`features`] and [`solver`] (logistic regression of all
 //! labels), [`cross_fit`] (rows judged by models that never saw them), [`envelope`] (the noise rate),
 //! [`context`] (what the other labels say), [`linear_belief`] (all of it).
 
 pub mod context;
 pub mod cross_fit;
-pub mod design;
 pub mod envelope;
+pub mod features;
 pub mod likelihood;
 pub mod linear_belief;
 pub mod solver;

@@ -13,7 +13,7 @@
 //! L-BFGS with one memory per label. Labels share the two products with X, which are nearly all of
 //! the work; the line search needs none, because u is linear along a direction.
 
-use super::design::Design;
+use super::features::Features;
 use super::likelihood::Noise;
 use crate::linalg::Mat;
 use crate::num::{Real, vectorize};
@@ -29,7 +29,7 @@ const ARMIJO: f64 = 1e-4;
 /// What is minimised.
 pub struct Problem<'a> {
     /// Features.
-    pub x: &'a Design,
+    pub x: &'a Features,
     /// Candidates as 0 and 1, n × L.
     pub c: &'a Mat<f64>,
     /// ρ of each label.
@@ -165,7 +165,8 @@ impl Problem<'_> {
                 } else if descent[j] >= 0.0 {
                     // Curvature that is not positive: the steepest way down.
                     set_column(&mut direction, j, |f| -gradient[(f, j)]);
-                    descent[j] = -(0..rows).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum::<f64>();
+                    descent[j] =
+                        -(0..rows).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum::<f64>();
                 }
             }
             self.x.times(&mut along, &direction);
@@ -174,7 +175,8 @@ impl Problem<'_> {
                     *a += b;
                 }
             }
-            let steps = self.line_search(&mut at, &mut values, &mut open, &direction, &along, &descent);
+            let steps =
+                self.line_search(&mut at, &mut values, &mut open, &direction, &along, &descent);
             if open.iter().all(|o| !o) {
                 break;
             }
@@ -268,7 +270,8 @@ impl Memory {
         let mut q = Mat::from_fn(rows, labels, |f, j| -gradient[(f, j)]);
         let mut alphas = Vec::new();
         for (s, y, inverse) in self.pairs.iter().rev() {
-            let alpha: Vec<f64> = column_dots(s, &q).iter().zip(inverse).map(|(d, i)| d * i).collect();
+            let alpha: Vec<f64> =
+                column_dots(s, &q).iter().zip(inverse).map(|(d, i)| d * i).collect();
             subtract(&mut q, y, &alpha);
             alphas.push(alpha);
         }
@@ -295,7 +298,8 @@ impl Memory {
                 1.0 / (inverse[j] * squares)
             }
             None => {
-                let squares: f64 = (0..gradient.rows()).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum();
+                let squares: f64 =
+                    (0..gradient.rows()).map(|f| gradient[(f, j)] * gradient[(f, j)]).sum();
                 1.0 / squares.sqrt().max(1.0)
             }
         }

@@ -193,12 +193,7 @@ impl Description {
 
 /// The description, and the SHA-256 that the weights should have.
 fn read_config(bytes: &[u8]) -> Result<(Description, String)> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|e| {
-        // The library repeats the position in its text.
-        let text = e.to_string();
-        Error::input(text.split(" at line ").next().unwrap_or(&text))
-            .at(e.line() as u64, e.column() as u64)
-    })?;
+    let value: Value = io::parse_json(bytes)?;
     if value["format"] != FORMAT {
         return Err(Error::found(format!("the format {}", value["format"]), FORMAT)
             .hint("this is no model of 'pomdp-fs select', or one of another version"));

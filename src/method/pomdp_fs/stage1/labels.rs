@@ -10,7 +10,7 @@ use crate::num::Real;
 const ROWS: usize = 1024;
 
 /// Rows of a data set, gathered for a pass through the network; the memory is used again.
-pub(super) struct Rows {
+pub(super) struct Batch {
     /// X of these rows.
     pub x: Mat<f32>,
     /// C of these rows as numbers.
@@ -19,9 +19,9 @@ pub(super) struct Rows {
     pub candidates: Labels,
 }
 
-impl Rows {
+impl Batch {
     pub fn new(features: usize, labels: usize) -> Self {
-        Rows {
+        Batch {
             x: Mat::zeros(0, features),
             c: Mat::zeros(0, labels),
             candidates: Labels::none(0, labels),
@@ -42,7 +42,7 @@ impl Rows {
 /// p_ij of the rows of `x` under the weights `p`: σ(s) on candidates, 0 elsewhere, without dropout.
 pub fn confidence(network: &Network, p: &[f32], x: &Mat<f32>, candidates: &Labels) -> Mat<f32> {
     let all: Vec<usize> = (0..x.rows()).collect();
-    let mut gathered = Rows::new(x.cols(), candidates.cols());
+    let mut gathered = Batch::new(x.cols(), candidates.cols());
     confidence_of(network, &mut network.stage1_saved(), &mut gathered, p, (x, candidates), &all)
 }
 
@@ -50,7 +50,7 @@ pub fn confidence(network: &Network, p: &[f32], x: &Mat<f32>, candidates: &Label
 pub(super) fn confidence_of(
     network: &Network,
     saved: &mut Stage1Saved<f32>,
-    gathered: &mut Rows,
+    gathered: &mut Batch,
     p: &[f32],
     (x, candidates): (&Mat<f32>, &Labels),
     rows: &[usize],

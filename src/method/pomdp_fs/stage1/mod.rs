@@ -1,7 +1,7 @@
-//! Stage 1: label disambiguation (4.1, App. D).
+//! Stage 1: label disambiguation (Section 4.1).
 //!
 //! [`loss`] has the two losses of a batch and their gradients, [`train`] the loop around them,
-//! [`noise_rate`] the estimate of ρ, [`labels`] what a trained policy says about rows.
+//! `noise_rate` the estimate of ρ, [`labels`] what a trained policy says about rows.
 
 pub mod labels;
 pub mod loss;

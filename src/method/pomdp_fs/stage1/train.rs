@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::labels::{Rows, confidence_of, summary};
+use super::labels::{Batch, confidence_of, summary};
 use super::loss::{DiscWeights, Stage1Saved, disc_loss, policy_loss};
 use super::noise_rate;
 use crate::data::Labels;
@@ -85,7 +85,7 @@ pub struct Trainer1<'a> {
 
 /// What a step writes to; sized by the first batch, used again by the next.
 struct Memory {
-    batch: Rows,
+    batch: Batch,
     saved: Stage1Saved<f32>,
     graph: Graph<f32>,
     neighbours: Vec<Neighbour<f32>>,
@@ -107,7 +107,7 @@ impl<'a> Trainer1<'a> {
     ) -> Self {
         let (features, labels) = (training.x.cols(), training.candidates.cols());
         let memory = Memory {
-            batch: Rows::new(features, labels),
+            batch: Batch::new(features, labels),
             saved: network.stage1_saved(),
             graph: Graph::default(),
             neighbours: Vec::new(),

@@ -8,7 +8,7 @@ pub const SPARSE_BELOW: f64 = 0.2;
 
 /// n × d features.
 #[derive(Clone, Debug)]
-pub enum Design {
+pub enum Features {
     /// All values.
     Dense(Mat<f64>),
     /// Entries `starts[i]..starts[i + 1]` belong to row i.
@@ -24,11 +24,11 @@ pub enum Design {
     },
 }
 
-impl Design {
+impl Features {
     /// Sparse when at most a fifth of the entries is not zero.
     pub fn new(x: &Mat<f32>) -> Self {
         if !is_sparse(x) {
-            return Design::Dense(x.cast());
+            return Features::Dense(x.cast());
         }
         let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in x.rows_iter() {
@@ -38,32 +38,32 @@ impl Design {
             }
             starts.push(columns.len());
         }
-        Design::Sparse { starts, columns, values, cols: x.cols() }
+        Features::Sparse { starts, columns, values, cols: x.cols() }
     }
 
     /// Number of rows n.
     pub fn rows(&self) -> usize {
         match self {
-            Design::Dense(x) => x.rows(),
-            Design::Sparse { starts, .. } => starts.len() - 1,
+            Features::Dense(x) => x.rows(),
+            Features::Sparse { starts, .. } => starts.len() - 1,
         }
     }
 
     /// Number of columns d.
     pub fn cols(&self) -> usize {
         match self {
-            Design::Dense(x) => x.cols(),
-            Design::Sparse { cols, .. } => *cols,
+            Features::Dense(x) => x.cols(),
+            Features::Sparse { cols, .. } => *cols,
         }
     }
 
     /// out = X·W, n × L, from the first d rows of `w`.
     pub fn times(&self, out: &mut Mat<f64>, w: &Mat<f64>) {
         match self {
-            Design::Dense(x) => {
+            Features::Dense(x) => {
                 gemm(Acc::Set, out.view_mut(), x.view(), w.view().slice_rows(0, x.cols()));
             }
-            Design::Sparse { starts, columns, values, .. } => {
+            Features::Sparse { starts, columns, values, .. } => {
                 vectorize(
                     #[inline(always)]
                     || {
@@ -83,11 +83,11 @@ impl Design {
     /// The first d rows of `out` = Xᵀ·G.
     pub fn transposed_times(&self, out: &mut Mat<f64>, g: &Mat<f64>) {
         match self {
-            Design::Dense(x) => {
+            Features::Dense(x) => {
                 let d = x.cols();
                 gemm(Acc::Set, out.view_mut().slice_rows(0, d), x.view().t(), g.view());
             }
-            Design::Sparse { starts, columns, values, cols } => {
+            Features::Sparse { starts, columns, values, cols } => {
                 out.as_mut_slice()[..cols * g.cols()].fill(0.0);
                 vectorize(
                     #[inline(always)]
@@ -131,12 +131,13 @@ mod tests {
 
     #[test]
     fn sparse_and_dense_products_agree() {
-        let mut r = Streams::new(4).stream("design");
+        let mut r = Streams::new(4).stream("features");
         let x = Mat::from_fn(13, 9, |_, _| if r.bernoulli(0.1) { r.normal() as f32 } else { 0.0 });
-        let (w, g) = (Mat::from_fn(9, 3, |_, _| r.normal()), Mat::from_fn(13, 3, |_, _| r.normal()));
-        let (sparse, dense) = (Design::new(&x), Design::Dense(x.cast()));
-        assert!(matches!(sparse, Design::Sparse { .. }));
-        let products = |d: &Design| {
+        let (w, g) =
+            (Mat::from_fn(9, 3, |_, _| r.normal()), Mat::from_fn(13, 3, |_, _| r.normal()));
+        let (sparse, dense) = (Features::new(&x), Features::Dense(x.cast()));
+        assert!(matches!(sparse, Features::Sparse { .. }));
+        let products = |d: &Features| {
             let (mut u, mut t) = (Mat::zeros(13, 3), Mat::zeros(9, 3));
             d.times(&mut u, &w);
             d.transposed_times(&mut t, &g);
