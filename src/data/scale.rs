@@ -39,6 +39,11 @@ impl Scaler {
         &self.columns
     }
 
+    /// The same spread without centring: zeros stay zeros.
+    pub fn without_centres(self) -> Self {
+        Scaler { columns: self.columns.into_iter().map(|(_, factor)| (0.0, factor)).collect() }
+    }
+
     /// A scaling with known columns, as [`Scaler::columns`] gives them.
     pub fn from_columns(columns: Vec<(f64, f64)>) -> Self {
         Scaler { columns }

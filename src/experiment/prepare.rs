@@ -4,8 +4,8 @@ use super::Repeat;
 use crate::data::{Dataset, Labels, Scaler, Scaling};
 use crate::linalg::Mat;
 
-/// Share of non-zero training features up to which the classifier's features are scaled without
-/// being centred, so that zeros stay zeros.
+/// Share of non-zero training features up to which features are scaled without being centred, so
+/// that zeros stay zeros.
 const SPARSE_BELOW: f64 = 0.2;
 
 /// Training and test part of a fold.
@@ -37,14 +37,13 @@ impl Prepared {
     /// Scales the rows of `fold`, or all rows for training without one.
     pub fn new(data: &Dataset, repeat: &Repeat, fold: Option<usize>, scaling: Scaling) -> Self {
         let (train_rows, test_rows) = repeat.rows(fold);
-        let scaler = Scaler::fit(&data.x, &train_rows, scaling);
-        let mut train: Mat<f64> = scaler.apply(&data.x, &train_rows);
-        let mut test: Mat<f64> = scaler.apply(&data.x, &test_rows);
-        let (features, test_features) = (train.cast(), test.cast());
+        let mut scaler = Scaler::fit(&data.x, &train_rows, scaling);
         if scaling == Scaling::ZScore && is_sparse(&data.x, &train_rows) {
-            uncentre(&mut train, &scaler);
-            uncentre(&mut test, &scaler);
+            scaler = scaler.without_centres();
         }
+        let train: Mat<f64> = scaler.apply(&data.x, &train_rows);
+        let test: Mat<f64> = scaler.apply(&data.x, &test_rows);
+        let (features, test_features) = (train.cast(), test.cast());
         let truth = |rows: &[usize]| data.truth.as_ref().map(|y| y.select_rows(rows));
         Prepared {
             features,
@@ -78,16 +77,6 @@ fn is_sparse(x: &Mat<f64>, rows: &[usize]) -> bool {
     filled as f64 <= SPARSE_BELOW * (rows.len() * x.cols()) as f64
 }
 
-/// Takes the image of zero away from every row: a scaling by the spread alone.
-fn uncentre(x: &mut Mat<f64>, scaler: &Scaler) {
-    let zero = scaler.apply::<f64>(&Mat::zeros(1, x.cols()), &[0]);
-    for i in 0..x.rows() {
-        for (v, z) in x.row_mut(i).iter_mut().zip(zero.row(0)) {
-            *v -= z;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Protocol;
@@ -112,7 +101,7 @@ mod tests {
         let held_out = sparse.truth.as_ref().unwrap().select_rows(&part.test_rows);
         assert_eq!(part.test_truth, Some(held_out));
         assert!(part.train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
-        assert!(part.features.as_slice().iter().filter(|v| **v == 0.0).count() < 60, "centred");
+        assert_eq!(part.features.as_slice(), part.train.cast::<f32>().as_slice(), "one scaling");
         let dense = prepared(&small(|_, _| true), &protocol, 0, 3);
         let mean: f64 = (0..16).map(|i| dense.train[(i, 0)]).sum();
         assert!(mean.abs() < 1e-9);

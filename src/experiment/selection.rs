@@ -87,8 +87,7 @@ impl<'a> Selection<'a> {
                 settings: self.config.clone(),
             },
             scaler: self.outcome.prepared.scaler.clone(),
-            disambiguator: self.trained().disambiguator.clone(),
-            selector: self.trained().selector.clone(),
+            weights: self.trained().weights.clone(),
         }
     }
 }

@@ -81,10 +81,27 @@ pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Ve
         history2: progress.history2.clone(),
     };
     let text = serde_json::to_string(&rest).expect("plain values");
-    let mut file = packer.pack(Some(("progress", text))).expect("lists of numbers");
+    seal(packer.pack(Some(("progress", text))).expect("lists of numbers"))
+}
+
+/// Appends the SHA-256.
+pub(super) fn seal(mut file: Vec<u8>) -> Vec<u8> {
     let digest = Sha256::digest(&file);
     file.extend_from_slice(&digest);
     file
+}
+
+/// Takes the SHA-256 off, if it is right.
+pub(super) fn open(file: &[u8]) -> Result<&[u8]> {
+    let damaged = || {
+        Error::input("the stored progress is damaged: its SHA-256 is not that of its content")
+            .hint("delete it and start the fit anew")
+    };
+    let (content, digest) = file.split_last_chunk::<DIGEST>().ok_or_else(damaged)?;
+    if Sha256::digest(content)[..] != digest[..] {
+        return Err(damaged());
+    }
+    Ok(content)
 }
 
 /// Unpacks what [`pack`] made; refuses bytes that are damaged or of another fit. `rates` are the
@@ -95,14 +112,7 @@ pub fn unpack(
     fingerprint: &str,
     rates: [AdamConfig; 4],
 ) -> Result<(Progress, Vec<f32>)> {
-    let damaged = || {
-        Error::input("the stored progress is damaged: its SHA-256 is not that of its content")
-            .hint("delete it and start the fit anew")
-    };
-    let (content, digest) = file.split_last_chunk::<DIGEST>().ok_or_else(damaged)?;
-    if Sha256::digest(content)[..] != digest[..] {
-        return Err(damaged());
-    }
+    let content = open(file)?;
     let broken = |what: &dyn std::fmt::Display| {
         Error::input(format!("the stored progress cannot be read: {what}"))
             .hint("it may be of another version; delete it and start the fit anew")

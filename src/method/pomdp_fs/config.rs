@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::belief::network::{BeliefConfig, BeliefNetwork};
 use super::network::NetworkConfig;
 use crate::method::settings::{Settings, within};
 use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
@@ -58,6 +59,16 @@ pub struct Config {
     pub rate_disc: f64,
     /// η_pol, of the label policy.
     pub rate_policy: f64,
+    /// Learning rate of the label context (preset `observation`).
+    pub rate_context: f64,
+    /// Whether the belief about a label sees the other labels (preset `observation`).
+    pub label_context: bool,
+    /// Width of the label context.
+    pub context_width: usize,
+    /// Heads of the label context.
+    pub context_heads: usize,
+    /// Epochs without a better held-out likelihood after which Stage 1 ends (preset `observation`).
+    pub patience: usize,
     /// λ_struct, weight of the graph penalty.
     pub lambda_struct: f64,
     /// k of the neighbour graph.
@@ -66,9 +77,10 @@ pub struct Config {
     pub dropout: f64,
     /// Decoupled weight decay of encoder and discriminative head.
     pub decay: f64,
-    /// ρ at the start: probability that a label that is not true became a candidate. Not given: the
-    /// largest value that the data allow (see `noise_rate.rs`).
+    /// ρ: probability that a label that is not true became a candidate. Not given: it is estimated.
     pub rho: Option<f64>,
+    /// A rate ρ_j for each label instead of one for all (preset `observation`).
+    pub rho_per_label: bool,
     /// τ, weight of the entropy in the observation reward.
     pub entropy: f64,
     /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. Not given: off.
@@ -118,11 +130,17 @@ impl Config {
             epochs1: 30,
             rate_disc: 1e-3,
             rate_policy: 1e-4,
+            rate_context: 1e-2,
+            label_context: true,
+            context_width: 16,
+            context_heads: 2,
+            patience: 6,
             lambda_struct: 0.01,
             neighbours: 5,
             dropout: 0.0,
             decay: 0.0,
             rho: None,
+            rho_per_label: false,
             entropy: 0.0,
             cross_fit: None,
             at_least_one: false,
@@ -143,9 +161,12 @@ impl Config {
             Preset::Paper => paper,
             Preset::Observation => Config {
                 preset,
-                rate_policy: 1e-3,
-                epochs1: 12,
-                dropout: 0.7,
+                width: 32,
+                layers: 1,
+                epochs1: 40,
+                rate_disc: 3e-4,
+                rate_policy: 1e-2,
+                dropout: 0.5,
                 decay: 1e-2,
                 entropy: 1.0,
                 epochs2: None,
@@ -159,7 +180,7 @@ impl Config {
     }
 
     /// Numeric settings that always have a value: name, value, smallest, largest.
-    fn ranges(&self) -> [(&'static str, f64, f64, f64); 22] {
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 26] {
         let n = |v: usize| v as f64;
         [
             ("width", n(self.width), 1.0, 4096.0),
@@ -171,6 +192,10 @@ impl Config {
             ("epochs1", n(self.epochs1), 1.0, 1e6),
             ("rate_disc", self.rate_disc, 0.0, 1.0),
             ("rate_policy", self.rate_policy, 0.0, 1.0),
+            ("rate_context", self.rate_context, 0.0, 1.0),
+            ("context_width", n(self.context_width), 1.0, 1024.0),
+            ("context_heads", n(self.context_heads), 1.0, 64.0),
+            ("patience", n(self.patience), 1.0, 1e6),
             ("lambda_struct", self.lambda_struct, 0.0, 1e6),
             ("neighbours", n(self.neighbours), 0.0, 1e6),
             ("dropout", self.dropout, 0.0, 0.95),
@@ -215,23 +240,32 @@ impl Config {
         ]
     }
 
-    /// The network for d features and L labels.
+    /// The printed network for d features and L labels: its encoder sees X and C.
     pub fn network(&self, features: usize, labels: usize) -> NetworkConfig {
-        let objective = self.preset.objective();
-        NetworkConfig {
-            encoder: EncoderConfig {
-                features,
-                labels,
-                width: self.width,
-                heads: self.heads,
-                layers: self.layers,
-                ffn: self.ffn_factor * self.width,
-                norm: self.norm,
-                activation: self.activation,
-                groups: self.groups.min(features),
-                candidate_token: objective.candidate_token,
-            },
-            policy_sees_candidates: objective.policy_sees_candidates,
+        let encoder = EncoderConfig { candidate_token: true, ..self.encoder(features, labels) };
+        NetworkConfig { encoder, policy_sees_candidates: false }
+    }
+
+    /// The network of beliefs for d features and L labels: its encoder sees X alone.
+    pub fn belief_network(&self, features: usize, labels: usize) -> Result<BeliefNetwork> {
+        BeliefNetwork::new(BeliefConfig {
+            encoder: self.encoder(features, labels),
+            context: (self.context_width, self.context_heads),
+        })
+    }
+
+    fn encoder(&self, features: usize, labels: usize) -> EncoderConfig {
+        EncoderConfig {
+            features,
+            labels,
+            width: self.width,
+            heads: self.heads,
+            layers: self.layers,
+            ffn: self.ffn_factor * self.width,
+            norm: self.norm,
+            activation: self.activation,
+            groups: self.groups.min(features),
+            candidate_token: false,
         }
     }
 }
@@ -251,11 +285,15 @@ impl Settings for Config {
                 self.temperature
             )));
         }
-        if !self.width.is_multiple_of(self.heads) {
-            return Err(Error::config(format!(
-                "width is {} and heads is {}: the width must be a multiple of the heads",
-                self.width, self.heads
-            )));
+        for (name, width, heads) in
+            [("", self.width, self.heads), ("context_", self.context_width, self.context_heads)]
+        {
+            if !width.is_multiple_of(heads) {
+                return Err(Error::config(format!(
+                    "{name}width is {width} and {name}heads is {heads}: the width must be a multiple \
+                     of the heads"
+                )));
+            }
         }
         Ok(())
     }

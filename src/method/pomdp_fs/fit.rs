@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::config::Config;
+use super::model::Weights;
 use super::network::Network;
 use super::stage1::labels::pseudo_labels;
 use super::stage1::train::{Epoch1, State1, Trainer1};
@@ -46,11 +47,9 @@ pub struct Progress {
 pub struct Trained {
     /// What the final policy does with each feature.
     pub features: FeatureStatistics,
-    /// Weights after Stage 1: they disambiguate new rows.
-    pub disambiguator: Vec<f32>,
-    /// Weights after Stage 2.
-    pub selector: Vec<f32>,
-    /// The learned noise rate, if there is an observation model.
+    /// What was learned, for new rows.
+    pub weights: Weights,
+    /// The noise rate, if there is an observation model.
     pub rho: Option<f64>,
     /// Epochs of both stages.
     pub history: (Vec<Epoch1>, Vec<Epoch2>),
@@ -142,28 +141,9 @@ impl<'a> Fit<'a> {
         self.trainer = None;
     }
 
-    /// Names everything that the result depends on: version, settings, budget, random streams, data.
-    /// A stored progress is continued by a fit with the same fingerprint alone.
+    /// Names everything that the result depends on.
     pub fn fingerprint(&self) -> String {
-        let Training { x, candidates } = self.training;
-        let text = format!(
-            "{} {} {} {} {}x{}x{} ",
-            env!("CARGO_PKG_VERSION"),
-            serde_json::to_string(self.config).expect("plain values"),
-            self.budget,
-            // The key depends on the root seed and on the path of names below it.
-            self.streams.key("fingerprint"),
-            x.rows(),
-            x.cols(),
-            candidates.cols(),
-        );
-        let mut hash = Sha256::new();
-        hash.update(text);
-        for i in 0..x.rows() {
-            hash.update(little_endian(x.row(i)));
-            candidates.row(i).iter().for_each(|&on| hash.update([u8::from(on)]));
-        }
-        checksum::hex(&hash.finalize())
+        fingerprint(self.config, &self.training, self.budget, &self.streams)
     }
 
     /// Writes ε of the present pseudo labels, from whoever knows the truth, into the record of the
@@ -308,12 +288,40 @@ impl<'a> Fit<'a> {
             confidence: Some(self.progress.confidence),
             trained: Some(Arc::new(Trained {
                 features,
-                selector: state.p,
-                disambiguator: self.disambiguator,
+                weights: Weights::Printed { selector: state.p, disambiguator: self.disambiguator },
                 rho: self.progress.rho,
                 history: (self.progress.history1, self.progress.history2),
             })),
             ..Fitted::default()
         }
     }
+}
+
+/// Names everything that a result depends on: version, settings, budget, random streams, data. A
+/// stored progress is continued by a fit with the same fingerprint alone.
+pub(super) fn fingerprint(
+    config: &Config,
+    training: &Training<'_>,
+    budget: usize,
+    streams: &Streams,
+) -> String {
+    let Training { x, candidates } = training;
+    let text = format!(
+        "{} {} {} {} {}x{}x{} ",
+        env!("CARGO_PKG_VERSION"),
+        serde_json::to_string(config).expect("plain values"),
+        budget,
+        // The key depends on the root seed and on the path of names below it.
+        streams.key("fingerprint"),
+        x.rows(),
+        x.cols(),
+        candidates.cols(),
+    );
+    let mut hash = Sha256::new();
+    hash.update(text);
+    for i in 0..x.rows() {
+        hash.update(little_endian(x.row(i)));
+        candidates.row(i).iter().for_each(|&on| hash.update([u8::from(on)]));
+    }
+    checksum::hex(&hash.finalize())
 }

@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::checkpoint::{pack, unpack};
-use super::config::Config;
+use super::config::{Config, Preset};
+use super::default_fit;
 use super::fit::Fit;
 use crate::method::{Context, Fitted, Method, Training, settings};
 use crate::{Error, Result};
@@ -37,6 +38,9 @@ impl Method for PomdpFs {
     }
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
+        if self.config.preset == Preset::Observation {
+            return default_fit::fit(&self.config, training, context);
+        }
         let streams = context.streams.child("pomdp-fs");
         let mut fit = Fit::new(&self.config, *training, context.budget, streams)?;
         let fingerprint = fit.fingerprint();

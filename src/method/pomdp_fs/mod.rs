@@ -28,9 +28,11 @@
 //! # Ok::<(), pomdp_fs::Error>(())
 //! ```
 
+pub mod belief;
 pub mod checkpoint;
 pub mod columns;
 pub mod config;
+mod default_fit;
 pub mod fit;
 mod method;
 pub mod model;
@@ -43,5 +45,5 @@ pub use columns::Matched;
 pub use config::{Config, Preset, Ranking};
 pub use fit::{Fit, Progress, Trained};
 pub use method::PomdpFs;
-pub use model::{Description, Model};
+pub use model::{Description, Model, Weights};
 pub use network::{Network, NetworkConfig};

@@ -11,12 +11,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::config::Config;
+use super::belief::BeliefModel;
+use super::belief::network::BeliefNetwork;
+use super::config::{Config, Preset};
 use super::network::Network;
 use super::stage1::labels::{confidence, pseudo_labels};
 use crate::data::{Labels, Scaler};
 use crate::linalg::Mat;
+use crate::method::observation::LinearModel;
 use crate::method::settings::Settings;
+use crate::nn::Layout;
 use crate::num::Real;
 use crate::tensors::{Packer, Unpacked};
 use crate::{Error, Result, checksum, io};
@@ -34,10 +38,22 @@ pub struct Model {
     pub description: Description,
     /// From raw to scaled features.
     pub scaler: Scaler,
-    /// Weights after Stage 1.
-    pub disambiguator: Vec<f32>,
-    /// Weights after Stage 2.
-    pub selector: Vec<f32>,
+    /// What was learned.
+    pub weights: Weights,
+}
+
+/// What a fit learned, by its preset.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weights {
+    /// Preset `paper`: one network, whose weights both stages move.
+    Printed {
+        /// Weights after Stage 1: they disambiguate new rows.
+        disambiguator: Vec<f32>,
+        /// Weights after Stage 2.
+        selector: Vec<f32>,
+    },
+    /// Preset `observation`: beliefs about labels.
+    Belief(BeliefModel),
 }
 
 /// The part of `config.json` that a model needs.
@@ -77,23 +93,21 @@ impl Model {
     }
 
     fn pack(&self) -> Result<Vec<u8>> {
-        let network = self.network()?;
         let mut packer = Packer::default();
-        for (group, weights) in self.weights() {
-            for (name, param) in network.layout.iter() {
-                let (rows, cols) = param.shape();
-                packer.put(format!("{group}.{name}"), &[rows, cols], param.slice(weights));
+        match &self.weights {
+            Weights::Printed { disambiguator, selector } => {
+                let network = self.description.network()?;
+                put_arena(&mut packer, "disambiguator", &network.layout, disambiguator);
+                put_arena(&mut packer, "selector", &network.layout, selector);
+            }
+            Weights::Belief(belief) => {
+                put_belief(&mut packer, belief, &self.description.belief_network()?.layout);
             }
         }
         let (centre, factor): (Vec<f64>, Vec<f64>) = self.scaler.columns().iter().copied().unzip();
         packer.put("scale.centre", &[centre.len()], &centre);
         packer.put("scale.factor", &[factor.len()], &factor);
         packer.pack(Some(("format", FORMAT.to_owned())))
-    }
-
-    /// The weights after each stage, with the names of their groups in the file.
-    fn weights(&self) -> [(&'static str, &[f32]); 2] {
-        [("disambiguator", &self.disambiguator), ("selector", &self.selector)]
     }
 
     /// Reads the two files in the folder `dir`.
@@ -115,10 +129,6 @@ impl Model {
         unpack(description, &bytes).map_err(|e| e.in_file(&weights))
     }
 
-    fn network(&self) -> Result<Network> {
-        self.description.network()
-    }
-
     /// The best `count` features, best first; all of them when there are fewer.
     pub fn best(&self, count: usize) -> &[usize] {
         &self.description.ranking[..count.min(self.description.ranking.len())]
@@ -132,41 +142,59 @@ impl Model {
             let found = format!("{}×{} candidates", candidates.rows(), candidates.cols());
             return Err(Error::found(found, format!("{}×{labels}", x.rows())));
         }
-        let (network, x) = self.ready(x)?;
-        let p = confidence(&network, &self.disambiguator, &x, candidates);
+        let x = self.scaled(x)?;
+        let p = match &self.weights {
+            Weights::Printed { disambiguator, .. } => {
+                let network = self.description.network()?;
+                network.check_inputs(&x, disambiguator)?;
+                confidence(&network, disambiguator, &x, candidates)
+            }
+            Weights::Belief(belief) => {
+                belief.confidence(&self.description.belief_network()?, &x, &candidates.to_mat())
+            }
+        };
         let at_least_one = self.description.settings.at_least_one;
         Ok((pseudo_labels(&p, candidates, at_least_one), p))
     }
 
-    /// σ(U): the probability of each label from the features alone. Where the encoder has a token
-    /// for the candidates (preset `paper`), it sees the empty set, as in Stage 2.
+    /// The probability of each label from the features alone. Preset `paper` shows its encoder the
+    /// empty set of candidates, as in Stage 2.
     pub fn score(&self, x: &Mat<f64>) -> Result<Mat<f32>> {
-        let nothing = Mat::zeros(x.rows(), self.description.labels.len());
-        let (network, x) = self.ready(x)?;
-        let mut saved = network.stage1_saved();
-        let batch = (x.view(), nothing.view());
-        network.forward(&mut saved, batch, &self.disambiguator, None);
-        let u = &saved.logits;
-        Ok(Mat::from_fn(u.rows(), u.cols(), |i, j| u[(i, j)].sigmoid()))
+        let x = self.scaled(x)?;
+        match &self.weights {
+            Weights::Printed { disambiguator, .. } => {
+                let network = self.description.network()?;
+                network.check_inputs(&x, disambiguator)?;
+                let nothing = Mat::zeros(x.rows(), self.description.labels.len());
+                let mut saved = network.stage1_saved();
+                network.forward(&mut saved, (x.view(), nothing.view()), disambiguator, None);
+                let u = &saved.logits;
+                Ok(Mat::from_fn(u.rows(), u.cols(), |i, j| u[(i, j)].sigmoid()))
+            }
+            Weights::Belief(belief) => Ok(belief.prior(&x)),
+        }
     }
 
-    /// The network and the scaled features, checked.
-    fn ready(&self, x: &Mat<f64>) -> Result<(Network, Mat<f32>)> {
-        let network = self.network()?;
+    /// The scaled features, checked.
+    fn scaled(&self, x: &Mat<f64>) -> Result<Mat<f32>> {
         let expected = self.description.features.len();
         if x.cols() != expected {
             return Err(Error::found(format!("{} features", x.cols()), expected));
         }
         let rows: Vec<usize> = (0..x.rows()).collect();
         let x = self.scaler.apply(x, &rows);
-        network.check_inputs(&x, &self.disambiguator)?;
-        Ok((network, x))
+        x.check_finite("features")?;
+        Ok(x)
     }
 }
 
 impl Description {
     fn network(&self) -> Result<Network> {
         Network::new(self.settings.network(self.features.len(), self.labels.len()))
+    }
+
+    fn belief_network(&self) -> Result<BeliefNetwork> {
+        self.settings.belief_network(self.features.len(), self.labels.len())
     }
 
     /// Refuses what no fit writes.
@@ -211,25 +239,96 @@ fn read_config(bytes: &[u8]) -> Result<(Description, String)> {
 
 fn unpack(description: Description, bytes: &[u8]) -> Result<Model> {
     let arrays = Unpacked::new(bytes)?;
-    let (network, features) = (description.network()?, description.features.len());
-    let weights = |group: &str| -> Result<Vec<f32>> {
-        let mut weights = Vec::with_capacity(network.layout.len());
-        for (name, param) in network.layout.iter() {
-            let (rows, cols) = param.shape();
-            let values = arrays.get_shaped::<f32>(&format!("{group}.{name}"), &[rows, cols])?;
-            weights.extend(values);
+    let features = description.features.len();
+    let weights = match description.settings.preset {
+        Preset::Paper => {
+            let layout = description.network()?.layout;
+            Weights::Printed {
+                disambiguator: get_arena(&arrays, "disambiguator", &layout)?,
+                selector: get_arena(&arrays, "selector", &layout)?,
+            }
         }
-        network.layout.check_finite(&weights, group)?;
-        Ok(weights)
+        Preset::Observation => {
+            let layout = description.belief_network()?.layout;
+            Weights::Belief(get_belief(&arrays, &layout, (features, description.labels.len()))?)
+        }
     };
-    let (disambiguator, selector) = (weights("disambiguator")?, weights("selector")?);
     let centre = arrays.get_shaped::<f64>("scale.centre", &[features])?;
     let factor = arrays.get_shaped::<f64>("scale.factor", &[features])?;
-    if let Some(bad) = centre.iter().chain(&factor).find(|v| !v.is_finite()) {
-        return Err(Error::found(format!("{bad} in the scaling"), "finite numbers"));
-    }
+    finite("scaling", centre.iter().chain(&factor))?;
     let scaler = Scaler::from_columns(centre.into_iter().zip(factor).collect());
-    Ok(Model { description, scaler, disambiguator, selector })
+    Ok(Model { description, scaler, weights })
+}
+
+fn finite<'a>(what: &str, mut values: impl Iterator<Item = &'a f64>) -> Result<()> {
+    match values.find(|v| !v.is_finite()) {
+        Some(bad) => Err(Error::found(format!("{bad} in the {what}"), "finite numbers")),
+        None => Ok(()),
+    }
+}
+
+fn put_arena(packer: &mut Packer, group: &str, layout: &Layout, weights: &[f32]) {
+    for (name, param) in layout.iter() {
+        let (rows, cols) = param.shape();
+        packer.put(format!("{group}.{name}"), &[rows, cols], param.slice(weights));
+    }
+}
+
+fn get_arena(arrays: &Unpacked<'_>, group: &str, layout: &Layout) -> Result<Vec<f32>> {
+    let mut weights = Vec::with_capacity(layout.len());
+    for (name, param) in layout.iter() {
+        let (rows, cols) = param.shape();
+        weights.extend(arrays.get_shaped::<f32>(&format!("{group}.{name}"), &[rows, cols])?);
+    }
+    layout.check_finite(&weights, group)?;
+    Ok(weights)
+}
+
+fn put_belief(packer: &mut Packer, belief: &BeliefModel, layout: &Layout) {
+    packer.put("rho", &[belief.rho.len()], &belief.rho);
+    let LinearModel { plain, unit, context } = &belief.linear;
+    let mut put = |name: &str, m: &Mat<f64>| packer.put(name, &[m.rows(), m.cols()], m.as_slice());
+    put("linear.plain", plain);
+    put("linear.unit", unit);
+    if let Some((mixing, own)) = context {
+        put("linear.context.mixing", mixing);
+        put("linear.context.own", own);
+    }
+    let count = [belief.parts.len() as f64, f64::from(u8::from(context.is_some()))];
+    packer.put("parts", &[2], &count);
+    for (k, weights) in belief.parts.iter().enumerate() {
+        put_arena(packer, &format!("part{k}"), layout, weights);
+    }
+}
+
+fn get_belief(
+    arrays: &Unpacked<'_>,
+    layout: &Layout,
+    (features, labels): (usize, usize),
+) -> Result<BeliefModel> {
+    let matrix = |name: &str, rows: usize| -> Result<Mat<f64>> {
+        let values = arrays.get_shaped::<f64>(name, &[rows, labels])?;
+        finite(name, values.iter())?;
+        Ok(Mat::from_vec(rows, labels, values))
+    };
+    let rho = arrays.get_shaped::<f64>("rho", &[labels])?;
+    if let Some(bad) = rho.iter().find(|r| !(**r > 0.0 && **r < 1.0)) {
+        return Err(Error::found(format!("the noise rate {bad}"), "a number between 0 and 1"));
+    }
+    let count = arrays.get_shaped::<f64>("parts", &[2])?;
+    let context = match count[1] > 0.0 {
+        true => Some((matrix("linear.context.mixing", labels)?, matrix("linear.context.own", 2)?)),
+        false => None,
+    };
+    let linear = LinearModel {
+        plain: matrix("linear.plain", features + 1)?,
+        unit: matrix("linear.unit", features + 1)?,
+        context,
+    };
+    let parts = (0..count[0] as usize)
+        .map(|k| get_arena(arrays, &format!("part{k}"), layout))
+        .collect::<Result<_>>()?;
+    Ok(BeliefModel { rho, linear, parts })
 }
 
 #[cfg(test)]

@@ -87,7 +87,10 @@ pub fn pseudo_labels(confidence: &Mat<f32>, candidates: &Labels, at_least_one: b
 }
 
 /// Mean p and mean entropy over the candidates.
-pub(super) fn summary(confidence: &Mat<f32>, candidates: &Labels) -> (f64, f64) {
+pub(in crate::method::pomdp_fs) fn summary(
+    confidence: &Mat<f32>,
+    candidates: &Labels,
+) -> (f64, f64) {
     let (mut sum, mut entropy) = (0.0, 0.0);
     let cells = confidence.as_slice().iter().zip(candidates.as_slice());
     for (&p, _) in cells.filter(|(_, on)| **on) {

@@ -32,6 +32,8 @@ pub struct Epoch1 {
     pub reward: f64,
     /// ρ after the epoch, if there is an observation model.
     pub rho: Option<f64>,
+    /// Mean −ln P(C) of a held-out cell, if there is an observation model.
+    pub held_out: Option<f64>,
     /// Mean p over the candidates.
     pub mean_p: f64,
     /// Mean entropy of the policy over the candidates, in nats.

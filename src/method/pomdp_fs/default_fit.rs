@@ -1,0 +1,88 @@
+//! The default preset from data to result: Stage 1 by beliefs, Stage 2 by a sequential policy.
+
+use std::sync::Arc;
+
+use super::belief::checkpoint::{pack, unpack};
+use super::belief::verdict::judge;
+use super::belief::{BeliefFit, Beliefs};
+use super::config::Config;
+use super::fit::{Trained, fingerprint};
+use super::model::Weights;
+use super::stage1::labels::pseudo_labels;
+use crate::method::settings::Settings;
+use crate::method::{Context, Fitted, Observer, Training};
+use crate::{Error, Result};
+
+/// Fits; the observer may watch, stop and continue.
+pub(super) fn fit(
+    config: &Config,
+    training: &Training<'_>,
+    context: &mut Context<'_>,
+) -> Result<Fitted> {
+    config.check()?;
+    training.check()?;
+    if context.budget == 0 {
+        return Err(Error::config("the budget is 0, expected at least one feature"));
+    }
+    let streams = context.streams.child("pomdp-fs");
+    let name = fingerprint(config, training, context.budget, &streams);
+    let found = stage1(config, training, &name, context)?;
+    let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
+    let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
+    let d = training.x.cols();
+    let weights = &found.model.linear.plain;
+    let scores: Vec<f64> =
+        (0..d).map(|f| weights.row(f).iter().map(|w| w * w).sum::<f64>()).collect();
+    let features = super::stage2::ranking::FeatureStatistics {
+        frequency: scores.clone(),
+        credit: scores.clone(),
+        score: scores.clone(),
+    };
+    let rho = &found.linear.rho;
+    Ok(Fitted {
+        ranking: crate::method::rank(&scores),
+        pseudo: Some(pseudo),
+        confidence: Some(confidence),
+        verdict: Some(verdict),
+        trained: Some(Arc::new(Trained {
+            features,
+            rho: Some(rho.iter().sum::<f64>() / rho.len().max(1) as f64),
+            weights: Weights::Belief(found.model),
+            history: (found.history, Vec::new()),
+        })),
+        ..Fitted::default()
+    })
+}
+
+fn stage1(
+    config: &Config,
+    training: &Training<'_>,
+    name: &str,
+    context: &mut Context<'_>,
+) -> Result<Beliefs> {
+    let observer = &mut *context.observer;
+    let streams = context.streams.child("pomdp-fs/stage1");
+    let total = config.epochs1 + 1;
+    let tell = |observer: &mut dyn Observer, done: usize| match observer
+        .progress("Stage 1", done, total)
+    {
+        true => Ok(()),
+        false => Err(Error::cancelled()),
+    };
+    tell(observer, 0)?;
+    let mut fit = BeliefFit::new(config, *training, streams)?;
+    if let Some(stored) = observer.resume()? {
+        unpack(&stored, name, &mut fit.state)?;
+    }
+    while fit.more() {
+        fit.advance()?;
+        let p = fit.confidence();
+        let labels = pseudo_labels(&p, training.candidates, config.at_least_one);
+        if let Some(record) = fit.state.history.last_mut() {
+            record.epsilon = observer.epsilon(&labels);
+        }
+        tell(observer, 1 + fit.state.epoch)?;
+        observer.checkpoint(&|| pack(&fit.state, name))?;
+    }
+    Ok(fit.finish())
+}
