@@ -134,7 +134,7 @@ impl Config {
             label_context: true,
             context_width: 16,
             context_heads: 2,
-            patience: 6,
+            patience: 4,
             lambda_struct: 0.01,
             neighbours: 5,
             dropout: 0.0,
