@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn order_and_errors() {
         assert_eq!(in_order(7, |k| Ok(k * k)).unwrap(), [0, 1, 4, 9, 16, 25, 36]);
-        assert!(in_order(0, |k| Ok(k)).unwrap().is_empty());
+        assert!(in_order(0, Ok).unwrap().is_empty());
         let begun = AtomicUsize::new(0);
         let failed = in_order(1000, |k| {
             begun.fetch_add(1, Ordering::Relaxed);
