@@ -156,7 +156,7 @@ impl PmlFsso {
         let old_fit = fit(x, &old);
         // V ← V ∘ (M XᵀY + α UᵀY) / (M (XᵀX W + 2θ D W) + α UᵀU V)
         let numerator = plus(product(f.m.view(), data.xy.view()), self.alpha, &product_t(&f.u, y));
-        let code = product(product_t(&f.u, &f.u).view(), f.v.view());
+        let code = product_t(&f.u, &product(f.u.view(), f.v.view()));
         let pull = plus(old_fit.clone(), 2.0 * self.theta, &scale_rows(&old, &weights));
         let denominator = plus(product(f.m.view(), pull.view()), self.alpha, &code);
         update(&mut f.v, &numerator, &denominator);
