@@ -145,7 +145,7 @@ fn evaluate_refuses_what_it_cannot_do() {
     assert!(with(&["--preset", "paper", "--methods", "zeros"]).contains("--preset"));
     assert!(with(&["--train-labels", "some"]).contains("candidate, pseudo, confidence, truth"));
     assert!(with(&["--resume"]).contains("--out"));
-    assert!(with(&["--tune", "1"]).contains("1 fits for tuning"));
+    assert!(with(&["--tune=1"]).contains("1 fits for tuning"));
     let blind = refused(&["evaluate", &file, "--labels", "3", "--role", "candidates"]);
     assert!(blind.contains("no true labels"), "{blind}");
 }

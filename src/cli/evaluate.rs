@@ -54,7 +54,7 @@ pub struct Evaluate {
     #[arg(long, requires = "out")]
     resume: bool,
     /// Also choose each method's settings inside the training part, with at most N fits per fold
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "8")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "8")]
     tune: Option<usize>,
     #[command(flatten)]
     settings: Settings,

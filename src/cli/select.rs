@@ -220,10 +220,12 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
         all - kept,
         100.0 * (all - kept) as f64 / all.max(1) as f64,
     ));
-    if let Some(verdict) = &selection.outcome.result.verdict {
+    let result = &selection.outcome.result;
+    if let Some(verdict) = &result.verdict {
         context.say(format!("  {}", verdict.text));
         verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
     }
+    result.notes.iter().for_each(|note| context.say(format!("  {note}")));
     if let Some((before, after)) = errors(selection) {
         let change = 100.0 * (after / before.max(f64::MIN_POSITIVE) - 1.0);
         let direction = if change > 0.0 { "more" } else { "fewer" };
@@ -243,7 +245,7 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
             100.0 * selection.trained().features.frequency[r.feature]
         ));
     }
-    if !selection.outcome.result.scores.is_empty() {
+    if !result.scores.is_empty() {
         context.say(format!(
             "\nScores of a linear SVM on the selected features, {} held-out rows with true labels:",
             selection.outcome.prepared.test_rows.len(),

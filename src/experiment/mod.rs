@@ -17,6 +17,7 @@ mod classifier;
 #[cfg(test)]
 mod fixture;
 mod observe;
+mod parallel;
 mod plan;
 mod prepare;
 mod protocol;

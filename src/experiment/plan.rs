@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
+use super::parallel::in_order;
 use super::{About, Cell, CellResult, Failure, Protocol, Repeat, Results, Scoring, Store};
 use crate::data::{Dataset, Labels};
 use crate::method::{Method, Observer};
@@ -112,12 +111,8 @@ impl<'a> Plan<'a> {
             )
             .in_file(&self.data.source.origin));
         }
-        let done = self
-            .cells()
-            .into_par_iter()
-            .enumerate()
-            .map(|(k, cell)| compute(&cell, store, k, watch))
-            .collect::<Result<Vec<_>>>()?;
+        let cells = self.cells();
+        let done = in_order(cells.len(), |k| compute(&cells[k], store, k, watch))?;
         let mut results = Results { about: self.about(), cells: Vec::new(), failures: Vec::new() };
         for cell in done {
             match cell {

@@ -5,7 +5,7 @@
 //! positive part M, keeps F ≥ 0 and never raises the objective. The penalty ‖W‖₂,₁ enters it by
 //! re-weighting: its gradient is 2 D W with D_ii = 1 / (2 √(‖W_i‖² + eps)).
 
-use super::{Context, Training};
+use super::{Context, Fitted, Training, rank};
 use crate::data::{Labels, Scaler, Scaling};
 use crate::linalg::{Acc, Mat, View, gemm_parallel};
 use crate::num::{dot, squared_distance, vectorize};
@@ -84,6 +84,12 @@ pub(super) fn distance(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
 /// The 2-norm of each row: the score of each feature.
 pub(super) fn row_norms(w: &Mat<f64>) -> Vec<f64> {
     (0..w.rows()).map(|i| dot(w.row(i), w.row(i)).sqrt()).collect()
+}
+
+/// The result of a method on features in [0, 1] that only selects: the row norms of W rank.
+pub(super) fn selection(w: &Mat<f64>, objective: Vec<f64>) -> Fitted {
+    let notes = vec![SCALED.to_owned()];
+    Fitted { ranking: rank(&row_norms(w)), objective, notes, ..Fitted::default() }
 }
 
 /// ‖W‖₂,₁.

@@ -25,14 +25,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::confidence;
 use super::factorise::{
     self, Stop, descend, distance, inner, plus, product, product_of_t, product_t, row_norms,
     scaled, solve_rows, square, uniform,
 };
-use super::learner::Learner;
+use super::learner::{Learner, decades};
 use super::linear_predictor::{LinearPredictor, Rule};
 use super::settings::{Settings, within};
 use super::{Context, Fitted, Training, rank};
@@ -142,14 +142,7 @@ impl Learner for Fpml {
     }
 
     fn alternatives(&self) -> Vec<Value> {
-        vec![
-            json!({"lambda1": 0.1}),
-            json!({"lambda1": 10.0}),
-            json!({"lambda2": 0.1}),
-            json!({"lambda2": 10.0}),
-            json!({"lambda3": 1.0}),
-            json!({"lambda3": 100.0}),
-        ]
+        decades(self, &["lambda1", "lambda2", "lambda3"])
     }
 }
 

@@ -16,6 +16,16 @@ pub(super) trait Learner: Settings + Clone + Send + Sync + 'static {
     fn alternatives(&self) -> Vec<Value>;
 }
 
+/// A tenth and ten times of each of the named settings, one change at a time.
+pub(super) fn decades<S: Settings>(settings: &S, names: &[&str]) -> Vec<Value> {
+    let now = settings::object(settings);
+    let change = |name: &str, factor: f64| {
+        let value = now[name].as_f64().expect("the name of a number");
+        serde_json::json!({ name: value * factor })
+    };
+    names.iter().flat_map(|name| [change(name, 0.1), change(name, 10.0)]).collect()
+}
+
 impl<S: Learner> Method for S {
     fn name(&self) -> &str {
         S::NAME

@@ -20,7 +20,8 @@
 //! 2(X W₁ − X W₂) + λ − 2. Stated like this the iterates are the same and every step is a
 //! minimisation, so the objective never rises.
 //!
-//! Choices: features are z-scored with a bias column (the code takes them as they are); the code
+//! Choices: features are z-scored with a bias column, so that the rows of W₁ can be compared (the
+//! code takes features as they are: `standardise = false`); the code
 //! runs 100 rounds, here they end early only when neither N nor the objective moves any more (N
 //! stands still for the first rounds, because β couples W₁ and W₂ tightly). Features are ranked by
 //! W₁. The code chooses λ by results on test data; tune it by the fit to held-out candidates.
@@ -35,7 +36,7 @@ use super::ridge_form::{RidgeForm, product, with_bias};
 use super::settings::{Settings, within};
 use super::standard::{Standard, rank_by_rows};
 use super::{Context, Fitted, Predictor, Training};
-use crate::classify::Prediction;
+use crate::classify::{Prediction, check_width};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::measure::Scores;
@@ -57,11 +58,13 @@ pub struct Nlr {
     pub lambda: f64,
     /// Rounds at most.
     pub rounds: usize,
+    /// z-scored features and a bias; false: features as they come and no bias, as the authors.
+    pub standardise: bool,
 }
 
 impl Default for Nlr {
     fn default() -> Self {
-        Nlr { beta: 100.0, gamma: 10.0, lambda: 2.1, rounds: 100 }
+        Nlr { beta: 100.0, gamma: 10.0, lambda: 2.1, rounds: 100, standardise: true }
     }
 }
 
@@ -83,8 +86,8 @@ impl Learner for Nlr {
     }
 
     fn learn(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let standard = Standard::centred(training.x);
-        let design = RidgeForm::new(&standard.apply(training.x)?);
+        let standard = self.standardise.then(|| Standard::centred(training.x));
+        let design = RidgeForm::new(inputs(standard.as_ref(), training.x)?);
         let solved = solve(&design, training.candidates, self, context)?;
         let weights = design.weights(&solved.coefficients);
         let candidates = training.candidates;
@@ -101,7 +104,7 @@ impl Learner for Nlr {
             confidence: Some(confidence),
             predictor: Some(Arc::new(Regression { standard, weights })),
             objective: solved.objective,
-            notes: Standard::note(training.x),
+            notes: if self.standardise { Standard::note(training.x) } else { Vec::new() },
             ..Fitted::default()
         })
     }
@@ -190,16 +193,26 @@ fn add_scaled(to: &mut Mat<f64>, factor: f64, from: &Mat<f64>) {
     }
 }
 
+/// What the regressions see.
+fn inputs(standard: Option<&Standard>, x: &Mat<f32>) -> Result<Mat<f64>> {
+    match standard {
+        Some(standard) => Ok(with_bias(&standard.apply(x)?)),
+        None => x.check_finite("features").map(|()| x.cast()),
+    }
+}
+
 /// X W₁, and the labels whose score is near the best of their row.
 #[derive(Debug)]
 struct Regression {
-    standard: Standard,
+    standard: Option<Standard>,
     weights: Mat<f64>,
 }
 
 impl Predictor for Regression {
     fn predict(&self, x: &Mat<f32>) -> Result<Prediction> {
-        let scores = product(with_bias(&self.standard.apply(x)?).view(), self.weights.view());
+        let x = inputs(self.standard.as_ref(), x)?;
+        check_width(&x, self.weights.rows())?;
+        let scores = product(x.view(), self.weights.view());
         let labels = Labels::from_fn(scores.rows(), scores.cols(), |i, j| {
             let row = scores.row(i);
             let low = row.iter().copied().fold(f64::INFINITY, f64::min);

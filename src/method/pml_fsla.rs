@@ -22,13 +22,13 @@
 //! that of `form = printed` never does.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::factorise::{
     self, SCALED, Stop, descend, distance, inner, norm_21, plus, product, product_of_t, product_t,
     reweighted, row_norms, scaled, square, uniform, update,
 };
-use super::learner::Learner;
+use super::learner::{Learner, decades};
 use super::optics;
 use super::settings::{Settings, within};
 use super::{Context, Fitted, Training, rank};
@@ -123,14 +123,7 @@ impl Learner for PmlFsla {
     }
 
     fn alternatives(&self) -> Vec<Value> {
-        vec![
-            json!({"alpha": 1.0}),
-            json!({"alpha": 100.0}),
-            json!({"beta": 0.1}),
-            json!({"beta": 10.0}),
-            json!({"gamma": 0.1}),
-            json!({"gamma": 10.0}),
-        ]
+        decades(self, &["alpha", "beta", "gamma"])
     }
 }
 

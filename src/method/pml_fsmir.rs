@@ -16,16 +16,16 @@
 //! `ranking = feature-information` is the other alternative of the program.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::factorise::{
-    self, SCALED, Stop, descend, distance, inner, norm_21, plus, product, product_of_t, product_t,
-    reweighted, row_norms, scaled, square, uniform, update,
+    self, Stop, descend, distance, inner, norm_21, plus, product, product_of_t, product_t,
+    reweighted, scaled, square, uniform, update,
 };
-use super::learner::Learner;
+use super::learner::{Learner, decades};
 use super::mutual_information::{Symbols, between};
 use super::settings::{Settings, within};
-use super::{Context, Fitted, Training, rank};
+use super::{Context, Fitted, Training};
 use crate::Result;
 use crate::data::Scaling;
 use crate::linalg::Mat;
@@ -125,23 +125,11 @@ impl Learner for PmlFsmir {
                 w
             }
         };
-        Ok(Fitted {
-            ranking: rank(&row_norms(&ranked)),
-            objective,
-            notes: vec![SCALED.to_owned()],
-            ..Fitted::default()
-        })
+        Ok(factorise::selection(&ranked, objective))
     }
 
     fn alternatives(&self) -> Vec<Value> {
-        vec![
-            json!({"alpha": 0.1}),
-            json!({"alpha": 10.0}),
-            json!({"beta": 0.1}),
-            json!({"beta": 10.0}),
-            json!({"gamma": 1.0}),
-            json!({"gamma": 100.0}),
-        ]
+        decades(self, &["alpha", "beta", "gamma"])
     }
 }
 
@@ -238,7 +226,7 @@ impl PmlFsmir {
 
 #[cfg(test)]
 mod tests {
-    use super::super::factorise::tests::assert_falls;
+    use super::super::factorise::{row_norms, tests::assert_falls};
     use super::super::planted::{
         Planted, assert_close, assert_survives_bad_input, assert_thread_independent, golden,
         mean_hits, start,

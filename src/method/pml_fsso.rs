@@ -16,16 +16,16 @@
 //! averaged in; the program has none, so there is none here.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::affinity::Affinity;
 use super::factorise::{
-    self, SCALED, Stop, descend, distance, inner, norm_21, plus, product, product_of_t, product_t,
-    reweighting, row_norms, scale_rows, scaled, square, uniform, update,
+    self, Stop, descend, distance, inner, norm_21, plus, product, product_of_t, product_t,
+    reweighting, scale_rows, scaled, square, uniform, update,
 };
-use super::learner::Learner;
+use super::learner::{Learner, decades};
 use super::settings::{Settings, within};
-use super::{Context, Fitted, Training, rank};
+use super::{Context, Fitted, Training};
 use crate::Result;
 use crate::data::Scaling;
 use crate::linalg::Mat;
@@ -102,23 +102,11 @@ impl Learner for PmlFsso {
         let data = Data { xy: product_t(&x, &y), square: square(&x), x, y, graph };
         let stop = Stop { sweeps: self.sweeps, tolerance: self.tolerance };
         let objective = descend(context, Self::NAME, stop, || self.sweep(&data, &mut f))?;
-        Ok(Fitted {
-            ranking: rank(&row_norms(&f.weights())),
-            objective,
-            notes: vec![SCALED.to_owned()],
-            ..Fitted::default()
-        })
+        Ok(factorise::selection(&f.weights(), objective))
     }
 
     fn alternatives(&self) -> Vec<Value> {
-        vec![
-            json!({"alpha": 10.0}),
-            json!({"beta": 0.1}),
-            json!({"beta": 10.0}),
-            json!({"gamma": 0.1}),
-            json!({"theta": 0.1}),
-            json!({"theta": 10.0}),
-        ]
+        decades(self, &["alpha", "beta", "theta"])
     }
 }
 
@@ -156,7 +144,7 @@ impl PmlFsso {
         let old_fit = fit(x, &old);
         // V ← V ∘ (M XᵀY + α UᵀY) / (M (XᵀX W + 2θ D W) + α UᵀU V)
         let numerator = plus(product(f.m.view(), data.xy.view()), self.alpha, &product_t(&f.u, y));
-        let code = product(product_t(&f.u, &f.u).view(), f.v.view());
+        let code = product_t(&f.u, &product(f.u.view(), f.v.view()));
         let pull = plus(old_fit.clone(), 2.0 * self.theta, &scale_rows(&old, &weights));
         let denominator = plus(product(f.m.view(), pull.view()), self.alpha, &code);
         update(&mut f.v, &numerator, &denominator);
@@ -211,7 +199,7 @@ fn fit(x: &Mat<f64>, w: &Mat<f64>) -> Mat<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::factorise::tests::assert_falls;
+    use super::super::factorise::{row_norms, tests::assert_falls};
     use super::super::planted::{
         Planted, assert_close, assert_survives_bad_input, assert_thread_independent, golden,
         mean_hits, start,

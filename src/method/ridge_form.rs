@@ -12,9 +12,9 @@ use crate::linalg::cholesky::{cholesky, solve_many};
 use crate::linalg::{Acc, Mat, View, gemm_parallel};
 use crate::{Error, Result};
 
-/// Features with a constant last column, and their Gram matrix.
+/// Features, and their Gram matrix.
 pub(super) struct RidgeForm {
-    /// n × (d + 1).
+    /// n × d, the bias being a feature.
     x: Mat<f64>,
     /// W = XᵀA instead of W = A.
     dual: bool,
@@ -23,9 +23,8 @@ pub(super) struct RidgeForm {
 }
 
 impl RidgeForm {
-    /// Appends the bias and picks the form.
-    pub fn new(x: &Mat<f64>) -> Self {
-        let x = with_bias(x);
+    /// Picks the form.
+    pub fn new(x: Mat<f64>) -> Self {
         let dual = x.cols() > x.rows();
         let gram = match dual {
             true => product(x.view(), x.view().t()),
@@ -49,7 +48,7 @@ impl RidgeForm {
         product(if self.dual { self.gram.view() } else { self.x.view() }, a.view())
     }
 
-    /// W, (d + 1) × L, the bias last.
+    /// W, d × L.
     pub fn weights(&self, a: &Mat<f64>) -> Mat<f64> {
         if self.dual { product(self.x.view().t(), a.view()) } else { a.clone() }
     }
@@ -181,11 +180,11 @@ mod tests {
     fn both_forms_solve_the_ridge_problem() {
         for (n, d) in [(30, 5), (5, 30), (8, 8), (1, 3), (2, 1)] {
             let (x, r) = (start(n, d, 3, 5), start(n, 3, 7, 2));
-            let design = RidgeForm::new(&x);
+            let x = with_bias(&x);
+            let design = RidgeForm::new(x.clone());
             assert_eq!(design.size(), n.min(d + 1));
             let a = design.factorise(2.0, 0.5).unwrap().solve(design.project(&r));
             let w = design.weights(&a);
-            let x = with_bias(&x);
             close(&design.outputs(&a), &product(x.view(), w.view()));
             let squares: f64 = w.as_slice().iter().map(|v| v * v).sum();
             assert!((design.squared_norm(&a, &design.outputs(&a)) - squares).abs() < 1e-9);
@@ -217,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_singular_system_is_refused() {
-        let design = RidgeForm::new(&Mat::zeros(4, 2));
+        let design = RidgeForm::new(Mat::zeros(4, 2));
         let e = design.factorise(1.0, 0.0).err().unwrap();
         assert_eq!(e.kind(), crate::ErrorKind::Numeric);
     }

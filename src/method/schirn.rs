@@ -90,7 +90,7 @@ impl Learner for Schirn {
 
     fn learn(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         let standard = Standard::centred(training.x);
-        let design = RidgeForm::new(&standard.apply(training.x)?);
+        let design = RidgeForm::new(with_bias(&standard.apply(training.x)?));
         let candidates = training.candidates;
         let solved = solve(&design, candidates, self, context)?;
         let weights = design.weights(&solved.coefficients);

@@ -6,7 +6,7 @@ use crate::method::{Method, Observer, Silent};
 use crate::rng::Streams;
 
 fn run(x: &Mat<f64>, candidates: &Labels, schirn: &Schirn) -> (Mat<f64>, Solved) {
-    let design = RidgeForm::new(x);
+    let design = RidgeForm::new(with_bias(x));
     let mut context = Context { streams: Streams::new(0), budget: 1, observer: &mut Silent };
     let solved = solve(&design, candidates, schirn, &mut context).unwrap();
     (design.weights(&solved.coefficients), solved)

@@ -1,5 +1,5 @@
-//! `select`, `evaluate` and `data` are doors to one house: the same data, seed and settings give the
-//! same splits, noise, labels, ranking and scores through each of them.
+//! `select`, `evaluate` and `data` share one pipeline: the same data, seed and settings give the same
+//! splits, noise, labels, ranking and scores in each of them.
 
 use std::path::Path;
 
@@ -190,7 +190,7 @@ fn an_evaluation_that_was_killed_goes_on() {
     assert_eq!(without_time("killed"), without_time("whole"));
 }
 
-/// 29 % of 100 features are 29, through every door.
+/// 29 % of 100 features are 29 in every command.
 #[test]
 fn a_percentage_is_the_same_number_everywhere() {
     let dir = tempfile::tempdir().unwrap();

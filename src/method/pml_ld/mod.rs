@@ -44,7 +44,7 @@ use self::regress::Regression;
 use super::affinity::Affinity;
 use super::confidence;
 use super::factorise::{self, Stop, descend, row_norms};
-use super::learner::Learner;
+use super::learner::{Learner, decades};
 use super::linear_predictor::{LinearPredictor, Rule, softmax};
 use super::settings::{Settings, within};
 use super::{Context, Fitted, Predictor, Training, kmeans, rank};
@@ -181,14 +181,9 @@ impl Learner for PmlLd {
     }
 
     fn alternatives(&self) -> Vec<Value> {
-        vec![
-            json!({"lambda1": 0.001}),
-            json!({"lambda1": 0.1}),
-            json!({"c1": 0.1}),
-            json!({"c1": 10.0}),
-            json!({"c2": 5.0}),
-            json!({"c2": 0.0}),
-        ]
+        let mut changes = decades(self, &["lambda1", "c1", "c2"]);
+        changes.push(json!({"c2": 0.0}));
+        changes
     }
 }
 
