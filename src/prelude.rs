@@ -20,7 +20,7 @@
 //!     label_names: names("label", 2),
 //!     ..Dataset::default()
 //! };
-//! let config = Config { width: 16, heads: 2, epochs1: 3, epochs2: Some(1), ..Config::default() };
+//! let config = Config { width: 16, heads: 2, epochs1: 3, ..Config::default() };
 //! let selection = fit(&data, &config, Budget::Count(2), 0)?;
 //! assert_eq!(selection.selected().len(), 2);
 //! let scores = selection.model().score(&data.x)?; // or of rows that it has not seen

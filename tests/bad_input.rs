@@ -7,7 +7,7 @@ use pomdp_fs::linalg::Mat;
 use pomdp_fs::method::pomdp_fs::stage1::loss::{DiscLoss, DiscWeights, disc_loss, policy_loss};
 use pomdp_fs::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Loss, Stage2Weights};
 use pomdp_fs::method::pomdp_fs::stage2::rollout::{Actions, Rollouts, Sampled, Sampling};
-use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, NetworkConfig, PomdpFs, Preset};
+use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, NetworkConfig, PomdpFs, Preset, Weights};
 use pomdp_fs::method::{Context, Fitted, Method, Silent, Training};
 use pomdp_fs::nn::{Activation, Dropout, EncoderConfig, NormPlace};
 use pomdp_fs::rng::Streams;
@@ -269,7 +269,7 @@ fn an_unchecked_nan_is_seen_in_the_loss() {
 
 fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Result<Fitted> {
     let config =
-        Config { width: 8, heads: 2, epochs1: 2, epochs2: Some(2), batch, ..Config::new(preset) };
+        Config { width: 8, heads: 2, epochs1: 2, epochs2: 2, batch, ..Config::new(preset) };
     let mut silent = Silent;
     let mut context = Context { streams: Streams::new(1), budget: 3, observer: &mut silent };
     PomdpFs::new(config).fit(&Training { x, candidates }, &mut context)
@@ -280,7 +280,7 @@ fn fit(x: &Mat<f32>, candidates: &Labels, preset: Preset, batch: usize) -> Resul
 fn a_fit_does_not_go_on_from_bad_weights() {
     let (x, candidates) = (features(9, 4), labels(9));
     let config =
-        Config { width: 8, heads: 2, epochs1: 2, epochs2: Some(2), ..Config::new(Preset::Paper) };
+        Config { width: 8, heads: 2, epochs1: 2, epochs2: 2, ..Config::new(Preset::Paper) };
     let training = Training { x: &x, candidates: &candidates };
     let mut fit = Fit::new(&config, training, 3, Streams::new(1)).unwrap();
     for _ in 0..3 {
@@ -309,11 +309,15 @@ fn the_method_survives_small_data() {
             for candidates in [labels(rows), Labels::none(rows, LABELS)] {
                 let what = format!("{preset:?}, {rows}×{cols}, batches of {batch}");
                 let outcome = fit(&features(rows, cols), &candidates, preset, batch).unwrap();
-                assert!(
-                    finite(&outcome.trained.as_ref().unwrap().disambiguator)
-                        && finite(&outcome.trained.as_ref().unwrap().selector),
-                    "{what}"
-                );
+                match &outcome.trained.as_ref().unwrap().weights {
+                    Weights::Printed { disambiguator, selector } => {
+                        assert!(finite(disambiguator) && finite(selector), "{what}");
+                    }
+                    Weights::Belief(belief) => {
+                        assert!(belief.parts.iter().all(|p| finite(p)), "{what}");
+                        assert!(belief.linear.plain.as_slice().iter().all(|w| w.is_finite()));
+                    }
+                }
                 assert!(outcome.trained.as_ref().unwrap().rho.is_none_or(f64::is_finite), "{what}");
                 assert!(finite(outcome.confidence.unwrap().as_slice()), "{what}");
                 let ranking = outcome.ranking;

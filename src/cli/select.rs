@@ -32,7 +32,7 @@ const CHECKPOINT: &str = "progress";
 #[command(after_help = "Examples:\n  \
     pomdp-fs select                                  # the embedded Yeast set with 20 % noise\n  \
     pomdp-fs select mine.arff --role candidates      # your candidate labels, no truth\n  \
-    pomdp-fs select mine.csv --labels prefix:tag_ --budget 10% --set epochs2=8\n\n\
+    pomdp-fs select mine.csv --labels prefix:tag_ --budget 10% --set at_least_one=true\n\n\
     Without known candidates, noise is added to the true labels and a fifth of the rows is held\n\
     out, so that the result can be scored: the first fold of 'evaluate' with the same seed.")]
 pub struct Select {

@@ -167,3 +167,80 @@ impl LabelContext {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Streams;
+
+    fn layer(labels: usize) -> (LabelContext, Vec<f64>) {
+        let mut layout = Layout::default();
+        let context = LabelContext::new(&mut layout, "context", labels, 3, (4, 2));
+        let mut r = Streams::new(5).stream("weights");
+        (context, (0..layout.len()).map(|_| r.normal()).collect())
+    }
+
+    fn run(context: &LabelContext, p: &[f64], t: &Mat<f64>, labels: usize) -> Mat<f64> {
+        let mut out = Mat::zeros(t.rows() / labels, labels);
+        context.forward(&mut out, &mut context.saved(), t, p);
+        out
+    }
+
+    fn tokens(rows: usize) -> Mat<f64> {
+        let mut r = Streams::new(6).stream("tokens");
+        Mat::from_fn(rows, 3, |_, _| r.normal())
+    }
+
+    /// Straight from the formulas, one label at a time.
+    #[test]
+    fn equals_the_definition() {
+        let (labels, (context, p)) = (3, layer(3));
+        let t = tokens(2 * labels);
+        let out = run(&context, &p, &t, labels);
+        let (token, query, output) =
+            (context.token.view(&p), context.query.view(&p), context.output.view(&p));
+        let affine = |i: usize, c: usize| {
+            let first = i % labels * 4;
+            token.get(first, c)
+                + (0..3).map(|m| t[(i, m)] * token.get(first + 1 + m, c)).sum::<f64>()
+        };
+        for (i, &found) in out.as_slice().iter().enumerate() {
+            let (instance, j) = (i / labels, i % labels);
+            let mut want = 0.0;
+            for head in 0..2 {
+                let columns = 2 * head..2 * head + 2;
+                let weight = |k: usize| {
+                    let key = |c| affine(instance * labels + k, c);
+                    let score: f64 = columns.clone().map(|c| query.get(j, c) * key(c)).sum();
+                    Real::exp(score / 2f64.sqrt())
+                };
+                let others = || (0..labels).filter(|&k| k != j);
+                let total: f64 = others().map(weight).sum();
+                for c in columns.clone() {
+                    let mean: f64 = others()
+                        .map(|k| weight(k) / total * affine(instance * labels + k, 4 + c))
+                        .sum();
+                    want += mean * output.get(j, c);
+                }
+            }
+            assert!((found - want).abs() < 1e-12, "{i}: {found} {want}");
+        }
+    }
+
+    #[test]
+    fn a_label_never_sees_itself() {
+        let (labels, (context, p)) = (4, layer(4));
+        let t = tokens(labels);
+        let before = run(&context, &p, &t, labels);
+        for j in 0..labels {
+            let mut changed = t.clone();
+            changed.row_mut(j).fill(9.0);
+            let after = run(&context, &p, &changed, labels);
+            assert_eq!(after[(0, j)], before[(0, j)]);
+            assert!((0..labels).all(|k| k == j || after[(0, k)] != before[(0, k)]));
+        }
+        // A single label has no others.
+        let (alone, p) = layer(1);
+        assert_eq!(run(&alone, &p, &tokens(2), 1).as_slice(), [0.0, 0.0]);
+    }
+}

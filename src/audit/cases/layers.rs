@@ -3,7 +3,9 @@
 use super::{Case, Vars, Wanted, add, inner, mat};
 use crate::audit::Control;
 use crate::linalg::{Acc, Mat};
+use crate::method::observation::likelihood::Noise;
 use crate::nn::attention::{self, Shape};
+use crate::nn::label_context::LabelContext;
 use crate::nn::layernorm::{LayerNorm, NormSaved};
 use crate::nn::tokens::Tokens;
 use crate::nn::{Activation, Dropout, Layout, Linear};
@@ -24,6 +26,10 @@ pub(super) fn cases() -> Vec<Case> {
     cases.push(activation("gelu", Activation::Gelu));
     cases.push(activation("relu", Activation::Relu));
     cases.push(dropout());
+    for (labels, values) in [(3, 2), (4, 3), (1, 1)] {
+        cases.push(label_context(labels, values));
+    }
+    cases.push(marginal_likelihood());
     for (groups, token) in [(1, false), (3, false), (1, true), (3, true)] {
         cases.push(tokens(groups, token));
     }
@@ -298,5 +304,66 @@ fn tokens(groups: usize, token: bool) -> Case {
             add(dz, &x, &dx);
         }
         inner(&out, &dout)
+    })
+}
+
+/// Two batches through one layer, so that a missing `+=` shows. A single label has no context: its
+/// weights must get nothing.
+fn label_context(labels: usize, values: usize) -> Case {
+    const ROWS: usize = 2;
+    let name = format!("label-context/{labels}-labels");
+    let mut v = Vars::new(&name);
+    let mut layout = Layout::default();
+    let layer = LabelContext::new(&mut layout, "context", labels, values, (4, 2));
+    let p = v.arena(&layout, false);
+    let tokens = [v.constant(ROWS * labels, values), v.constant(ROWS * labels, values)];
+    let douts = [v.constant(ROWS, labels), v.constant(ROWS, labels)];
+    let text =
+        format!("two batches of {ROWS}, {labels} labels of {values} values, width 4, 2 heads");
+    let mut case = v.case(&name, text, move |z, mut gradient| {
+        let mut total = 0.0;
+        for k in 0..2 {
+            let (mut out, mut saved) = (Mat::zeros(ROWS, labels), layer.saved());
+            layer.forward(&mut out, &mut saved, &tokens[k], &z[p.clone()]);
+            total += inner(&out, &douts[k]);
+            if let Some((dz, control)) = &mut gradient {
+                let stale = *control == Some(Control::ContextTokensStale);
+                let t = &tokens[if stale { 1 - k } else { k }];
+                let (dp, p) = (&mut dz[p.clone()], &z[p.clone()]);
+                layer.backward(dp, &mut layer.scratch(), &douts[k], t, p, &saved);
+                if *control == Some(Control::ContextOutputDropped) {
+                    layer.output.slice_mut(dp).fill(0.0);
+                }
+            }
+        }
+        total
+    });
+    if labels == 1 {
+        case.detached = case.blocks.iter().map(|(name, _)| name.clone()).collect();
+    }
+    case
+}
+
+/// −ln P(C | u, ρ) of candidates and other cells, by the logits.
+fn marginal_likelihood() -> Case {
+    let name = "marginal-likelihood";
+    let mut v = Vars::new(name);
+    let logits = v.normal("logits", 4, 3);
+    let noise = [0.05, 0.2, 0.6].map(Noise::new);
+    v.case(name, "4×3 cells, three noise rates".into(), move |z, gradient| {
+        let mut total = 0.0;
+        let u = mat(z, &logits, 3);
+        let candidate = |k: usize| f64::from(u8::from(k % 2 == 0));
+        for (k, &u) in u.as_slice().iter().enumerate() {
+            total += noise[k % 3].negative_log_likelihood(u, candidate(k));
+        }
+        if let Some((dz, control)) = gradient {
+            let forgotten = control == Some(Control::PosteriorForgotten);
+            for (k, &u) in u.as_slice().iter().enumerate() {
+                let c = if forgotten { 0.0 } else { candidate(k) };
+                dz[logits.start + k] += noise[k % 3].slope(u, c);
+            }
+        }
+        total
     })
 }

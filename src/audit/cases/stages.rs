@@ -5,11 +5,13 @@ use crate::audit::Control;
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
+use crate::method::observation::likelihood::Noise;
+use crate::method::pomdp_fs::belief::network::{BeliefConfig, BeliefNetwork, Observed};
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Actions, Rollouts};
 use crate::method::pomdp_fs::{Network, NetworkConfig};
-use crate::nn::{Dropout, EncoderConfig};
+use crate::nn::{Dropout, EncoderConfig, loss};
 use crate::rng::Rng;
 
 /// Coordinates compared at full size; a tenth of them through the steps of Stage 2.
@@ -19,6 +21,9 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
         disc("stage1/disc-loss/paper", small(1, true), false, 9),
         disc("stage1/disc-loss/observation", small(3, false), true, 9),
+        belief("stage1/belief", small(1, false), true, 4),
+        belief("stage1/belief/no-context", small(3, false), false, 5),
+        belief_policy("stage1/belief-policy", small(1, false)),
         policy("stage1/policy-loss/paper", small(1, true), false),
         policy("stage1/policy-loss/observation", small(1, false), true),
         stage2("stage2/paper", small(1, false), 5, 3, Credit::Batch),
@@ -144,6 +149,92 @@ fn policy(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
         loss
     });
     case.detached = blocks(&case, &["tokens", "block", "last_norm", "disc", "feature_policy"]);
+    case
+}
+
+/// A network of beliefs with its vector and a random batch.
+struct BeliefSetting {
+    network: BeliefNetwork,
+    vars: Vars,
+    seen: [Mat<f64>; 4],
+    candidates: Labels,
+    z: Mat<f64>,
+    noise: Vec<Noise<f64>>,
+}
+
+fn belief_setting(name: &str, encoder: EncoderConfig, rows: usize) -> BeliefSetting {
+    let network = BeliefNetwork::new(BeliefConfig { encoder, context: (4, 2) }).expect("valid");
+    let mut vars = Vars::new(name);
+    vars.arena(&network.layout, false);
+    let labels = encoder.labels;
+    let [x, base, linear] =
+        [encoder.features, labels, labels].map(|cols| vars.constant(rows, cols));
+    let candidates = Labels::from_fn(rows, labels, |_, _| vars.rng.bernoulli(0.6));
+    let z = Mat::from_fn(rows, labels, |i, j| {
+        f64::from(u8::from(candidates.get(i, j) && vars.rng.bernoulli(0.5)))
+    });
+    let noise = (0..labels).map(|j| Noise::new(0.1 + 0.1 * j as f64)).collect();
+    let seen = [x, base, linear, candidates.to_mat()];
+    BeliefSetting { network, vars, seen, candidates, z, noise }
+}
+
+fn observed(seen: &[Mat<f64>; 4]) -> Observed<'_, f64> {
+    let [x, base, linear, c] = seen;
+    Observed { x: x.view(), base, linear, c }
+}
+
+/// BCE of the network's own belief w, with dropout. The tokens of the label context are numbers, not
+/// functions: the numeric side holds them at the starting point's v, by giving the context the
+/// weights of the moment and the tokens the weights of the start.
+fn belief(name: &str, encoder: EncoderConfig, with_context: bool, rows: usize) -> Case {
+    let BeliefSetting { network, vars, seen, z, noise, .. } = belief_setting(name, encoder, rows);
+    let dropout = Dropout { rate: 0.2, key: 3 };
+    let mean = 1.0 / rows as f64;
+    let mut start = network.saved();
+    network.forward(&mut start, observed(&seen), &noise, with_context, &vars.start, Some(dropout));
+    let tokens = start.tokens().clone();
+    let mut case = vars.case(name, shape(&encoder, rows), move |p, gradient| {
+        let control = gradient.as_ref().and_then(|(_, control)| *control);
+        let mut saved = network.saved();
+        let (seen, dropout) = (observed(&seen), Some(dropout));
+        network.forward_from(&mut saved, seen, Some(&tokens), &noise, with_context, p, dropout);
+        let mut dw = Mat::zeros(rows, encoder.labels);
+        let loss = loss::bce(dw.as_mut_slice(), saved.own.as_slice(), z.as_slice(), mean);
+        if let Some((dp, _)) = gradient {
+            if control == Some(Control::SavedStale) {
+                let other = Some(Dropout { rate: 0.2, key: 4 });
+                network.forward(&mut saved, seen, &noise, with_context, p, other);
+            }
+            network.backward(dp, &dw, seen.x, with_context, p, &mut saved);
+        }
+        loss
+    });
+    let unused: &[&str] = if with_context { &["policy"] } else { &["policy", "context"] };
+    case.detached = blocks(&case, unused);
+    case
+}
+
+/// ℓ_pol of the belief's policy: slope and offset alone get a gradient, U is detached.
+fn belief_policy(name: &str, encoder: EncoderConfig) -> Case {
+    const ROWS: usize = 4;
+    let BeliefSetting { network, mut vars, seen, candidates, z, noise } =
+        belief_setting(name, encoder, ROWS);
+    let advantage = vars.constant(ROWS, encoder.labels);
+    let frozen = vars.start.clone();
+    let all = Labels::from_fn(ROWS, encoder.labels, |_, _| true);
+    let mut case = vars.case(name, shape(&encoder, ROWS), move |p, gradient| {
+        let mut held = frozen.clone();
+        let range = network.policy_range();
+        held[range.clone()].copy_from_slice(&p[range]);
+        let mut saved = network.saved();
+        network.forward(&mut saved, observed(&seen), &noise, true, &held, None);
+        let leaks = gradient.as_ref().is_some_and(|(_, c)| *c == Some(Control::BernoulliMaskLeak));
+        let open = if leaks { &all } else { &candidates };
+        let (mut unused, mut row) = (vec![0.0; p.len()], vec![0.0; encoder.labels]);
+        let dp = gradient.map_or(&mut unused[..], |(dp, _)| dp);
+        network.policy_loss(dp, &mut row, &z, open, &advantage, &saved)
+    });
+    case.detached = blocks(&case, &["tokens", "block", "last_norm", "disc", "context"]);
     case
 }
 

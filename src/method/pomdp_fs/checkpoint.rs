@@ -24,9 +24,8 @@ const DIGEST: usize = 32;
 struct Rest {
     fingerprint: String,
     part: usize,
-    rho: Option<f64>,
     shape: (usize, usize),
-    stage1: Option<Stage<Option<f64>>>,
+    stage1: Option<Stage<()>>,
     stage2: Option<Stage<f64>>,
     history1: Vec<Epoch1>,
     history2: Vec<Epoch2>,
@@ -65,12 +64,11 @@ pub fn pack(progress: &Progress, disambiguator: &[f32], fingerprint: &str) -> Ve
     let rest = Rest {
         fingerprint: fingerprint.into(),
         part: progress.part,
-        rho: progress.rho,
         shape: (progress.confidence.rows(), progress.confidence.cols()),
         stage1: progress.stage1.as_ref().map(|s| Stage {
             epoch: s.epoch,
             steps: (s.disc.steps, s.policy.steps),
-            value: s.rho,
+            value: (),
         }),
         stage2: progress.stage2.as_ref().map(|s| Stage {
             epoch: s.epoch,
@@ -133,7 +131,6 @@ pub fn unpack(
             p: arrays.get("stage1.p")?,
             disc: adam("stage1.disc", s.steps.0, rates[0])?,
             policy: adam("stage1.policy", s.steps.1, rates[1])?,
-            rho: s.value,
             epoch: s.epoch,
         }),
     };
@@ -159,7 +156,6 @@ pub fn unpack(
         stage1,
         part: rest.part,
         confidence: Mat::from_vec(rest.shape.0, rest.shape.1, confidence),
-        rho: rest.rho,
         stage2,
         history1: rest.history1,
         history2: rest.history2,

@@ -81,17 +81,12 @@ pub struct Config {
     pub rho: Option<f64>,
     /// A rate ρ_j for each label instead of one for all (preset `observation`).
     pub rho_per_label: bool,
-    /// τ, weight of the entropy in the observation reward.
-    pub entropy: f64,
     /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. Not given: off.
     pub cross_fit: Option<usize>,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
-    /// E₂, epochs of Stage 2; when it is not given, as many as `updates2` needs.
-    pub epochs2: Option<usize>,
-    /// Updates of Stage 2 that are wanted when `epochs2` is not given: a small set, with few batches
-    /// per epoch, needs more epochs to learn as much.
-    pub updates2: usize,
+    /// E₂, epochs of Stage 2 (preset `paper`).
+    pub epochs2: usize,
     /// Longest rollout: T = min(k_fs, rollout). Not given: T = k_fs, as printed.
     pub rollout: Option<usize>,
     /// η_fs, of encoder and discriminative head in Stage 2.
@@ -104,8 +99,6 @@ pub struct Config {
     pub beta: f64,
     /// τ_act, softmax temperature of the feature policy.
     pub temperature: f64,
-    /// γ, discount of the shaped rewards (preset `observation`).
-    pub gamma: f64,
     /// Largest norm of a gradient; longer ones are scaled down.
     pub clip: f64,
     /// How features are ranked.
@@ -141,18 +134,15 @@ impl Config {
             decay: 0.0,
             rho: None,
             rho_per_label: false,
-            entropy: 0.0,
             cross_fit: None,
             at_least_one: false,
-            epochs2: Some(4),
-            updates2: 120,
+            epochs2: 4,
             rollout: None,
             rate_fs: 1e-3,
             rate_psi: 1e-3,
             lambda_fs: 1.0,
             beta: 0.9,
             temperature: 1.0,
-            gamma: 1.0,
             clip: 5.0,
             ranking: Ranking::Frequency,
             memory_limit: 1024,
@@ -168,19 +158,13 @@ impl Config {
                 rate_policy: 1e-2,
                 dropout: 0.5,
                 decay: 1e-2,
-                entropy: 1.0,
-                epochs2: None,
-                rollout: Some(64),
-                rate_psi: 1e-2,
-                gamma: 0.0,
-                ranking: Ranking::Credit,
                 ..paper
             },
         }
     }
 
     /// Numeric settings that always have a value: name, value, smallest, largest.
-    fn ranges(&self) -> [(&'static str, f64, f64, f64); 26] {
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 24] {
         let n = |v: usize| v as f64;
         [
             ("width", n(self.width), 1.0, 4096.0),
@@ -200,33 +184,24 @@ impl Config {
             ("neighbours", n(self.neighbours), 0.0, 1e6),
             ("dropout", self.dropout, 0.0, 0.95),
             ("decay", self.decay, 0.0, 1.0),
-            ("entropy", self.entropy, 0.0, 100.0),
-            ("updates2", n(self.updates2), 1.0, 1e9),
+            ("epochs2", n(self.epochs2), 0.0, 1e6),
             ("rate_fs", self.rate_fs, 0.0, 1.0),
             ("rate_psi", self.rate_psi, 0.0, 1.0),
             ("lambda_fs", self.lambda_fs, 0.0, 1e6),
             ("beta", self.beta, 0.0, 1.0),
-            ("gamma", self.gamma, 0.0, 1.0),
             ("clip", self.clip, 1e-6, 1e6),
             ("memory_limit", n(self.memory_limit), 16.0, 1e6),
         ]
     }
 
     /// Numeric settings that may be left open.
-    fn optional_ranges(&self) -> [(&'static str, Option<f64>, f64, f64); 4] {
+    fn optional_ranges(&self) -> [(&'static str, Option<f64>, f64, f64); 3] {
         let n = |v: Option<usize>| v.map(|v| v as f64);
         [
             ("rho", self.rho, 0.01, 0.6),
             ("cross_fit", n(self.cross_fit), 2.0, 100.0),
-            ("epochs2", n(self.epochs2), 0.0, 1e6),
             ("rollout", n(self.rollout), 1.0, 1e6),
         ]
-    }
-
-    /// Epochs of Stage 2 on n rows.
-    pub fn stage2_epochs(&self, n: usize) -> usize {
-        let batches = n.div_ceil(self.batch).max(1);
-        self.epochs2.unwrap_or_else(|| self.updates2.div_ceil(batches))
     }
 
     /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
@@ -320,16 +295,7 @@ mod tests {
         assert_eq!((c.rate_disc, c.rate_policy), (1e-3, 1e-4));
         assert_eq!((c.lambda_struct, c.neighbours, c.beta, c.temperature), (0.01, 5, 0.9, 1.0));
         assert!(c.network(5, 3).encoder.candidate_token);
-        assert!(!Config::default().network(5, 3).encoder.candidate_token);
-    }
-
-    #[test]
-    fn small_sets_get_more_epochs_for_the_same_number_of_updates() {
-        let c = Config { batch: 64, updates2: 120, ..Config::default() };
-        // 31, 4, 1 and very many batches an epoch.
-        assert_eq!([1933, 206, 5, 1_000_000].map(|n| c.stage2_epochs(n)), [4, 30, 120, 1]);
-        assert_eq!(changed(&c, &json!({"epochs2": 2})).unwrap().stage2_epochs(5), 2);
-        assert_eq!(Config::new(Preset::Paper).stage2_epochs(5), 4);
+        Config::default().belief_network(5, 3).unwrap();
     }
 
     #[test]
@@ -345,9 +311,10 @@ mod tests {
         assert_eq!(message(json!({"rollout": 0})), "rollout is 0, allowed: 1 to 1000000");
         let open = json!({"rollout": null, "rho": null, "cross_fit": null});
         let open = changed(&changed(&c, &json!({"rho": 0.2, "cross_fit": 3})).unwrap(), &open);
-        assert_eq!(open.unwrap(), Config { rollout: None, ..c.clone() });
+        assert_eq!(open.unwrap(), c.clone());
         assert!(message(json!({"temperature": 0.0})).starts_with("temperature is 0, allowed"));
-        assert!(message(json!({"width": 30})).contains("multiple of the heads"));
+        assert!(message(json!({"width": 30})).contains("width is 30 and heads is 4"));
+        assert!(message(json!({"context_width": 3})).contains("context_width is 3"));
         assert!(message(json!({"batch": "many"})).contains("setting 'batch'"));
         assert!(message(json!(3)).starts_with("found a value"));
     }

@@ -9,6 +9,7 @@ use super::config::Config;
 use super::fit::{Trained, fingerprint};
 use super::model::Weights;
 use super::stage1::labels::pseudo_labels;
+use crate::linalg::Mat;
 use crate::method::settings::Settings;
 use crate::method::{Context, Fitted, Observer, Training};
 use crate::{Error, Result};
@@ -21,6 +22,7 @@ pub(super) fn fit(
 ) -> Result<Fitted> {
     config.check()?;
     training.check()?;
+    check_size(training.x)?;
     if context.budget == 0 {
         return Err(Error::config("the budget is 0, expected at least one feature"));
     }
@@ -54,6 +56,16 @@ pub(super) fn fit(
     })
 }
 
+/// Refuses rows whose length is not finite in f32: the encoder would overflow.
+fn check_size(x: &Mat<f32>) -> Result<()> {
+    let length = |row: &[f32]| row.iter().map(|v| v * v).sum::<f32>();
+    if x.rows_iter().all(|row| length(row).is_finite()) {
+        return Ok(());
+    }
+    Err(Error::numeric("the features are too large: the length of a row overflows f32")
+        .hint("scale the features"))
+}
+
 fn stage1(
     config: &Config,
     training: &Training<'_>,
@@ -74,15 +86,18 @@ fn stage1(
     if let Some(stored) = observer.resume()? {
         unpack(&stored, name, &mut fit.state)?;
     }
-    while fit.more() {
-        fit.advance()?;
-        let p = fit.confidence();
-        let labels = pseudo_labels(&p, training.candidates, config.at_least_one);
+    let record_epsilon = |fit: &mut BeliefFit<'_>, observer: &mut dyn Observer| {
+        let labels = pseudo_labels(&fit.confidence(), training.candidates, config.at_least_one);
         if let Some(record) = fit.state.history.last_mut() {
             record.epsilon = observer.epsilon(&labels);
         }
-        tell(observer, 1 + fit.state.epoch)?;
+    };
+    record_epsilon(&mut fit, observer);
+    while fit.more() {
+        fit.advance()?;
+        record_epsilon(&mut fit, observer);
         observer.checkpoint(&|| pack(&fit.state, name))?;
+        tell(observer, 1 + fit.state.epoch)?;
     }
     Ok(fit.finish())
 }

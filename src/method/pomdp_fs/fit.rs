@@ -32,8 +32,6 @@ pub struct Progress {
     pub part: usize,
     /// Confidences of the rows whose part is done (cross-fitting), then of all rows.
     pub confidence: Mat<f32>,
-    /// ρ of the model on all rows, as it was learned so far.
-    pub rho: Option<f64>,
     /// Stage 2, once it has begun.
     pub stage2: Option<State2>,
     /// Epochs of Stage 1 of the model on all rows.
@@ -105,7 +103,6 @@ impl<'a> Fit<'a> {
             stage1: None,
             part: 0,
             confidence: Mat::zeros(n, labels),
-            rho: None,
             stage2: None,
             history1: Vec::new(),
             history2: Vec::new(),
@@ -164,11 +161,7 @@ impl<'a> Fit<'a> {
             (Some(s), None) => s.epoch,
             (None, None) => 0,
         };
-        (p.part * epochs1 + current, (self.parts.len() + 1) * epochs1 + self.stage2_epochs())
-    }
-
-    fn stage2_epochs(&self) -> usize {
-        self.config.stage2_epochs(self.training.x.rows())
+        (p.part * epochs1 + current, (self.parts.len() + 1) * epochs1 + self.config.epochs2)
     }
 
     /// The stage that the next epoch belongs to.
@@ -194,7 +187,6 @@ impl<'a> Fit<'a> {
             }
         } else {
             self.progress.history1.push(record);
-            self.progress.rho = state.rho;
             if last {
                 self.begin_stage2(confidence.clone(), &state);
             }
@@ -243,7 +235,7 @@ impl<'a> Fit<'a> {
 
     fn advance_stage2(&mut self) -> Result<bool> {
         let mut state = self.progress.stage2.take().expect("Stage 2 has begun");
-        let more = state.epoch < self.stage2_epochs();
+        let more = state.epoch < self.config.epochs2;
         if more {
             let mut trainer = self.take_trainer2();
             let record = trainer.epoch(&mut state)?;
@@ -263,11 +255,7 @@ impl<'a> Fit<'a> {
 
     fn trainer2(&self) -> Trainer2<'a> {
         let (network, streams) = (self.network.clone(), self.streams.child("stage2"));
-        let y = if self.config.preset.objective().hard_targets {
-            self.pseudo().to_mat()
-        } else {
-            self.progress.confidence.clone()
-        };
+        let y = self.pseudo().to_mat();
         Trainer2::new(self.config, network, self.training.x, y, self.budget, streams)
     }
 
@@ -289,7 +277,7 @@ impl<'a> Fit<'a> {
             trained: Some(Arc::new(Trained {
                 features,
                 weights: Weights::Printed { selector: state.p, disambiguator: self.disambiguator },
-                rho: self.progress.rho,
+                rho: None,
                 history: (self.progress.history1, self.progress.history2),
             })),
             ..Fitted::default()

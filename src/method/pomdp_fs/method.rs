@@ -26,7 +26,10 @@ impl PomdpFs {
 
 impl Method for PomdpFs {
     fn name(&self) -> &str {
-        self.config.preset.objective().method
+        match self.config.preset {
+            Preset::Observation => "pomdp-fs",
+            Preset::Paper => "pomdp-fs-paper",
+        }
     }
 
     fn settings(&self) -> Value {

@@ -23,7 +23,7 @@ fn toy(n: usize, d: usize, labels: usize) -> Toy {
 }
 
 fn quick(preset: Preset) -> Config {
-    Config { width: 16, heads: 2, epochs1: 12, epochs2: Some(2), batch: 32, ..Config::new(preset) }
+    Config { width: 16, heads: 2, epochs1: 12, epochs2: 2, batch: 32, ..Config::new(preset) }
 }
 
 fn run(config: &Config, t: &Toy, budget: usize) -> Result<Fitted> {
@@ -33,9 +33,7 @@ fn run(config: &Config, t: &Toy, budget: usize) -> Result<Fitted> {
 #[test]
 fn the_observation_model_removes_noise() {
     let t = toy(400, 8, 3);
-    let quick = quick(Preset::Observation);
-    let config = Config { rate_disc: 3e-3, rate_policy: 3e-3, dropout: 0.3, ..quick };
-    let outcome = run(&config, &t, 3).unwrap();
+    let outcome = run(&quick(Preset::Observation), &t, 3).unwrap();
     let pseudo = outcome.pseudo.unwrap();
     let (before, after) =
         (t.candidates.hamming_distance(&t.truth), pseudo.hamming_distance(&t.truth));
@@ -43,7 +41,9 @@ fn the_observation_model_removes_noise() {
     let trained = outcome.trained.unwrap();
     assert!((trained.rho.unwrap() - 0.25).abs() < 0.08, "rho {:?}", trained.rho);
     assert_eq!(outcome.ranking.len(), 8);
-    assert_eq!((trained.history.0.len(), trained.history.1.len()), (12, 2));
+    let verdict = outcome.verdict.unwrap();
+    assert_eq!(verdict.status, crate::method::Status::Cleaned, "{verdict:?}");
+    assert!(trained.history.0.len() > 1 && !trained.history.1.is_empty());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
     }
 }
 
-/// Keeps every checkpoint in `stored` and stops after each epoch.
+/// Keeps every checkpoint in `stored` and stops after each epoch of Stage 1.
 struct Interrupted<'a> {
     stored: &'a mut Option<Vec<u8>>,
     truth: &'a Labels,
@@ -73,8 +73,8 @@ struct Interrupted<'a> {
 }
 
 impl Observer for Interrupted<'_> {
-    fn progress(&mut self, _: &str, _: usize, _: usize) -> bool {
-        self.patience -= 1;
+    fn progress(&mut self, phase: &str, _: usize, _: usize) -> bool {
+        self.patience -= usize::from(phase == "Stage 1" && self.patience < usize::MAX);
         self.patience > 0
     }
     fn resume(&mut self) -> Result<Option<Vec<u8>>> {
@@ -100,7 +100,7 @@ fn run_observed(config: &Config, t: &Toy, budget: usize, o: &mut dyn Observer) -
 fn an_interrupted_fit_ends_with_the_same_bytes() {
     let t = toy(70, 4, 2);
     for (preset, cross_fit) in
-        [(Preset::Observation, None), (Preset::Observation, Some(3)), (Preset::Paper, None)]
+        [(Preset::Observation, None), (Preset::Paper, Some(3)), (Preset::Paper, None)]
     {
         let config = Config { epochs1: 3, cross_fit, ..quick(preset) };
         let (mut stored, truth) = (None, &t.truth);
@@ -115,15 +115,14 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
                 Err(e) => assert_eq!(e.kind(), crate::ErrorKind::Cancelled),
             }
         };
-        assert_eq!(attempts, 3 * (1 + cross_fit.unwrap_or(0)) + 2 + 1, "one epoch each");
+        assert!(attempts > 3 * cross_fit.unwrap_or(0) + 2, "one epoch each: {attempts}");
         assert_eq!(resumed.ranking, whole.ranking, "{cross_fit:?}");
         assert_eq!(resumed.confidence, whole.confidence, "{cross_fit:?}");
         let (resumed, whole) = (resumed.trained.unwrap(), whole.trained.unwrap());
         assert_eq!(resumed, whole, "{cross_fit:?}");
         for epoch in &whole.history.0 {
-            assert!(
-                epoch.epsilon.is_some() && epoch.rho.is_some() == (preset == Preset::Observation)
-            );
+            assert!(epoch.epsilon.is_some());
+            assert_eq!(epoch.rho.is_some(), preset == Preset::Observation);
         }
     }
 }
@@ -150,7 +149,7 @@ fn foreign_or_damaged_progress_is_refused() {
     x.x[(39, 2)] += 1.0;
     let mut candidates = toy(40, 3, 2);
     candidates.candidates.set(0, 0, !candidates.candidates.get(0, 0));
-    let other = Config { gamma: 0.5, ..config.clone() };
+    let other = Config { temperature: 0.5, ..config.clone() };
     assert_eq!(message(&config, &t, 2, 3, Some(stored.clone())), None);
     for (config, t, budget, seed) in [
         (&config, &x, 2, 3),
@@ -176,7 +175,7 @@ fn foreign_or_damaged_progress_is_refused() {
 
 #[test]
 fn unusual_data_are_handled() {
-    let config = Config { epochs1: 2, epochs2: Some(1), ..quick(Preset::Observation) };
+    let config = Config { epochs1: 2, epochs2: 1, ..quick(Preset::Observation) };
     let mut constant = toy(40, 3, 2);
     constant.x = Mat::from_fn(40, 3, |i, j| if j == 0 { 1.0 } else { constant.x[(i, j)] });
     let mut never = toy(40, 3, 2);
@@ -212,7 +211,7 @@ fn impossible_requests_are_refused() {
         |config: &Config, t: &Toy, budget| run(config, t, budget).unwrap_err().message().to_owned();
     let config = quick(Preset::Observation);
     assert!(message(&config, &t, 0).starts_with("the budget is 0"));
-    let many = Config { cross_fit: Some(5), ..config.clone() };
+    let many = Config { cross_fit: Some(5), ..quick(Preset::Paper) };
     assert!(message(&many, &t, 1).starts_with("cross_fit is 5 but there are 4 rows"));
     let mut bad = toy(4, 3, 2);
     bad.x[(2, 1)] = f32::NAN;
@@ -232,10 +231,12 @@ fn the_observer_can_stop_a_fit() {
     struct Stop;
     impl Observer for Stop {
         fn progress(&mut self, _: &str, done: usize, total: usize) -> bool {
-            assert_eq!(total, 14);
-            done < 3
+            assert!(done <= total);
+            done < 1
         }
     }
-    let e = run_observed(&quick(Preset::Observation), &toy(40, 3, 2), 2, &mut Stop).unwrap_err();
-    assert_eq!(e.kind(), crate::ErrorKind::Cancelled);
+    for preset in [Preset::Observation, Preset::Paper] {
+        let e = run_observed(&quick(preset), &toy(40, 3, 2), 2, &mut Stop).unwrap_err();
+        assert_eq!(e.kind(), crate::ErrorKind::Cancelled);
+    }
 }

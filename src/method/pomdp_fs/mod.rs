@@ -16,7 +16,7 @@
 //! let truth = Labels::from_fn(200, 2, |i, j| x[(i, j)] > 0.4);
 //! let candidates = Labels::from_fn(200, 2, |i, j| truth.get(i, j) || rng.bernoulli(0.3));
 //!
-//! let config = Config { width: 16, heads: 2, epochs1: 20, epochs2: Some(2), dropout: 0.2, ..Config::default() };
+//! let config = Config { width: 16, heads: 2, epochs1: 20, ..Config::default() };
 //! let mut observer = Silent; // or your own: it hears about the progress and may stop the fit
 //! let mut context = Context { streams: Streams::new(0), budget: 2, observer: &mut observer };
 //! let training = Training { x: &x, candidates: &candidates };
@@ -37,7 +37,6 @@ pub mod fit;
 mod method;
 pub mod model;
 pub mod network;
-pub mod objective;
 pub mod stage1;
 pub mod stage2;
 

@@ -1,6 +1,7 @@
 //! A model survives its files; files that are not a model are refused.
 
 use super::*;
+use crate::method::observation::likelihood::Noise;
 use crate::method::pomdp_fs::Preset;
 use crate::rng::Streams;
 
@@ -17,13 +18,32 @@ fn model(preset: Preset) -> Model {
         ranking: vec![2, 0, 1],
         settings,
     };
-    let network = description.network().unwrap();
-    let weights = |seed| network.init(&Streams::new(seed));
-    Model {
-        scaler: Scaler::from_columns(vec![(0.5, 2.0), (0.0, 0.0), (-1.0, 0.1)]),
-        disambiguator: weights(1),
-        selector: weights(2),
-        description,
+    let weights = match preset {
+        Preset::Paper => {
+            let network = description.network().unwrap();
+            let init = |seed| network.init(&Streams::new(seed));
+            Weights::Printed { disambiguator: init(1), selector: init(2) }
+        }
+        Preset::Observation => Weights::Belief(belief(&description.belief_network().unwrap())),
+    };
+    let scaler = Scaler::from_columns(vec![(0.5, 2.0), (0.0, 0.0), (-1.0, 0.1)]);
+    Model { scaler, weights, description }
+}
+
+/// A belief with a context and two parts, for three features and two labels.
+fn belief(network: &BeliefNetwork) -> BeliefModel {
+    let numbers = |rows: usize, salt: f64| {
+        Mat::from_fn(rows, 2, |i, j| 0.3 * (i as f64 - salt) * (j as f64 - 0.4))
+    };
+    let noise = vec![Noise::new(0.2f32), Noise::new(0.3)];
+    BeliefModel {
+        rho: vec![0.2, 0.3],
+        linear: LinearModel {
+            plain: numbers(4, 1.0),
+            unit: numbers(4, 2.0),
+            context: Some((numbers(2, 0.5), numbers(2, 0.1))),
+        },
+        parts: [1, 2].map(|seed| network.init(&noise, &Streams::new(seed))).to_vec(),
     }
 }
 
@@ -112,6 +132,7 @@ fn files_that_are_no_model_are_refused() {
         ("\"budget\": 2", "\"budget\": 4", "found the budget 4, expected 1 to 3"),
         ("\"budget\": 2", "\"budget\": \"two\"", "invalid type"),
         ("\"width\": 8", "\"width\": 16", "and shape [1, 8], expected F32 and [1, 16]"),
+        ("\"l1\"", "\"l1\", \"l2\"", "expected F64 and [3]"),
         ("\"clip\": 5.0", "\"clip\": -5.0", "clip is -5, allowed"),
         ("\"clip\"", "\"clop\"", "this program of"),
         ("\"f0\",", "", "'ranking' does not name each of the 2 features once"),

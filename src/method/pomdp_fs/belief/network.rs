@@ -84,6 +84,13 @@ pub struct BeliefSaved<T> {
     pub scores: Mat<T>,
 }
 
+impl<T> BeliefSaved<T> {
+    /// What the label context was shown, B·L rows.
+    pub fn tokens(&self) -> &Mat<T> {
+        &self.tokens
+    }
+}
+
 impl BeliefNetwork {
     /// Lays out the parameters; refuses impossible sizes.
     pub fn new(config: BeliefConfig) -> Result<Self> {
@@ -152,6 +159,21 @@ impl BeliefNetwork {
         p: &[T],
         dropout: Option<Dropout>,
     ) {
+        self.forward_from(saved, seen, None, noise, with_context, p, dropout);
+    }
+
+    /// The same with given tokens of the label context instead of those that v makes. No gradient
+    /// passes through the tokens; a check of gradients must hold them still.
+    pub fn forward_from<T: Real>(
+        &self,
+        saved: &mut BeliefSaved<T>,
+        seen: Observed<'_, T>,
+        tokens: Option<&Mat<T>>,
+        noise: &[Noise<T>],
+        with_context: bool,
+        p: &[T],
+        dropout: Option<Dropout>,
+    ) {
         let (rows, labels) = (seen.x.rows(), noise.len());
         self.encoder.forward_batch(&mut saved.phi, &mut saved.encoder, seen.x, None, p, dropout);
         saved.own.set_rows(rows);
@@ -163,6 +185,9 @@ impl BeliefNetwork {
             let c = seen.c.as_slice()[i];
             let token = [v.sigmoid(), c * noise[i % labels].posterior(*v), c];
             saved.tokens.row_mut(i).copy_from_slice(&token);
+        }
+        if let Some(tokens) = tokens {
+            saved.tokens.as_mut_slice().copy_from_slice(tokens.as_slice());
         }
         if with_context {
             self.context.forward(&mut saved.own, &mut saved.context, &saved.tokens, p);

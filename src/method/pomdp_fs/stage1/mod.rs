@@ -1,9 +1,8 @@
 //! Stage 1: label disambiguation (Section 4.1).
 //!
 //! [`loss`] has the two losses of a batch and their gradients, [`train`] the loop around them,
-//! `noise_rate` the estimate of ρ, [`labels`] what a trained policy says about rows.
+//! [`labels`] what a trained policy says about rows.
 
 pub mod labels;
 pub mod loss;
-mod noise_rate;
 pub mod train;

@@ -1,19 +1,17 @@
 //! Stage 1 as a training loop: sample Z, fit U to Z, move the policy by REINFORCE.
 //!
-//! What is rewarded is the preset's business: see [`objective`](super::super::objective). With an
-//! observation model ρ moves, after each epoch, halfway to its estimate (Σ(1−p)C + 1)/(Σ(1−p) + 5).
+//! Preset `paper`, to the letter: one reward for the whole batch, r = −ℓ_disc (10), weights every
+//! candidate's log-probability (11).
 
 use serde::{Deserialize, Serialize};
 
 use super::labels::{Batch, confidence_of, summary};
 use super::loss::{DiscWeights, Stage1Saved, disc_loss, policy_loss};
-use super::noise_rate;
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
 use crate::linalg::nearest::Neighbour;
 use crate::method::Training;
-use crate::method::pomdp_fs::objective::{LabelSample, Objective};
 use crate::method::pomdp_fs::{Config, Network};
 use crate::nn::adam::clip;
 use crate::nn::{Adam, Dropout};
@@ -28,7 +26,7 @@ pub struct Epoch1 {
     pub bce: f64,
     /// Mean graph term.
     pub graph: f64,
-    /// Mean reward of a batch (`paper`) or of a label (`observation`).
+    /// Mean reward of a batch (`paper`) or of a candidate (`observation`).
     pub reward: f64,
     /// ρ after the epoch, if there is an observation model.
     pub rho: Option<f64>,
@@ -57,8 +55,6 @@ pub struct State1 {
     pub disc: Adam<f32>,
     /// Optimiser of θ.
     pub policy: Adam<f32>,
-    /// ρ, if there is an observation model.
-    pub rho: Option<f64>,
     /// Epochs done.
     pub epoch: usize,
 }
@@ -74,7 +70,6 @@ pub struct StepRandom {
 /// Some rows of the training data, and the memory of one step on them.
 pub struct Trainer1<'a> {
     config: &'a Config,
-    objective: &'static Objective,
     network: Network,
     training: Training<'a>,
     /// The rows that are learned from.
@@ -121,7 +116,6 @@ impl<'a> Trainer1<'a> {
         };
         Trainer1 {
             config,
-            objective: config.preset.objective(),
             candidates: training.candidates.select_rows(&rows),
             network,
             training,
@@ -134,31 +128,11 @@ impl<'a> Trainer1<'a> {
     /// The state before the first epoch.
     pub fn start(&self) -> State1 {
         let network = &self.network;
-        let mut p = network.init(&self.streams.child("init"));
-        let data = (self.training.x, self.training.candidates);
-        let rho = self.objective.observation_model.then(|| {
-            let bound = || noise_rate::first(data, &self.rows, &self.streams);
-            self.config.rho.unwrap_or_else(bound)
-        });
-        if let Some(rho) = rho {
-            // The prior starts at the prevalence that the candidates imply, the policy at the
-            // posterior, with small weights.
-            let n = self.rows.len().max(1) as f64;
-            let (w, b) = (network.label_policy.w, network.label_policy.b);
-            w.slice_mut(&mut p).iter_mut().for_each(|w| *w *= 0.1);
-            for (j, count) in self.candidates.count_by_label().into_iter().enumerate() {
-                let prevalence = ((count as f64 / n - rho) / (1.0 - rho)).clamp(0.01, 0.99);
-                let prior = Real::ln(prevalence / (1.0 - prevalence));
-                network.disc.b.slice_mut(&mut p)[j] = prior as f32;
-                b.slice_mut(&mut p)[j] = (prior - Real::ln(rho)) as f32;
-            }
-        }
         let [disc, policy, ..] = self.config.optimisers();
         State1 {
             disc: Adam::new(network.disc_range().len(), disc),
             policy: Adam::new(network.label_policy_range().len(), policy),
-            p,
-            rho,
+            p: network.init(&self.streams.child("init")),
             epoch: 0,
         }
     }
@@ -199,8 +173,6 @@ impl<'a> Trainer1<'a> {
         let rows = std::mem::take(&mut self.rows);
         let confidence = self.confidence(&state.p, &rows);
         self.rows = rows;
-        state.rho = state.rho.map(|rho| noise_rate::next(rho, &confidence, &self.candidates));
-        record.rho = state.rho;
         (record.mean_p, record.entropy) = summary(&confidence, &self.candidates);
         state.epoch += 1;
         Ok((record, confidence))
@@ -225,21 +197,14 @@ impl<'a> Trainer1<'a> {
         m.graph.rebuild(&mut m.neighbours, &m.batch.x, config.neighbours)?;
 
         m.dp.fill(0.0);
-        let cells = if self.objective.mean_over_labels { m.z.cols() } else { 1 };
-        let bce = 1.0 / (rows.len() * cells) as f32;
+        let bce = 1.0 / (rows.len() * m.z.cols()) as f32;
         let weights = DiscWeights { bce, graph: config.lambda_struct as f32 * bce };
         let loss = disc_loss(&mut m.dlogits, &m.saved.logits, &m.z, &m.graph, weights);
         network.disc_backward(&mut m.dp, &m.dlogits, batch, &state.p, &mut m.saved);
-        let sampled = LabelSample {
-            z: &m.z,
-            candidates: &m.batch.candidates,
-            logits: &m.saved.logits,
-            scores: &m.saved.scores,
-            disc_loss: f64::from(loss.bce + loss.graph),
-            rho: state.rho,
-            entropy: config.entropy,
-        };
-        let reward = (self.objective.label_advantage)(&mut m.advantage, &sampled);
+        let reward = -f64::from(loss.bce + loss.graph);
+        // Every label of the batch is weighted alike: A_ij = r / B.
+        m.advantage.set_rows(rows.len());
+        m.advantage.fill((reward / rows.len() as f64) as f32);
         let open = &m.batch.candidates;
         policy_loss(&mut m.dscores, &m.saved.scores, &m.z, open, &m.advantage);
         network.policy_backward(&mut m.dp, &m.dscores, &state.p, &m.saved);

@@ -1,10 +1,10 @@
 //! From what the policy did to a ranking of the features.
 
 use super::rollout::Actions;
+use super::train::mean;
 use crate::linalg::Mat;
 use crate::method::Ranked;
 use crate::method::pomdp_fs::Ranking;
-use crate::method::pomdp_fs::objective::mean;
 
 /// How often each feature was selected, and how much the loss fell by it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Stage 2 as a training loop: let the policy select features, judge the selections, improve it.
 //!
-//! What an action is worth is the preset's business: see [`objective`](super::super::objective). The
-//! encoder learns from the supervised losses, at the end of the rollouts alone or along them too.
+//! Preset `paper`, to the letter: one advantage r − b, with r = −ℓ_sup at the end of the rollouts and b
+//! the moving average of r (17), weights every action; the targets are hard pseudo labels.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,6 @@ use super::loss::{Advantages, Replay, Stage2Weights};
 use super::ranking::{Credits, FeatureStatistics};
 use super::rollout::{Rollouts, Sampled, Sampling};
 use crate::linalg::Mat;
-use crate::method::pomdp_fs::objective::{Objective, RolloutLosses, mean_at};
 use crate::method::pomdp_fs::{Config, Network};
 use crate::nn::Adam;
 use crate::nn::adam::clip;
@@ -52,7 +51,6 @@ pub struct State2 {
 /// The training rows of Stage 2 with their targets, and the memory of one step on them.
 pub struct Trainer2<'a> {
     config: &'a Config,
-    objective: &'static Objective,
     x: &'a Mat<f32>,
     y: Mat<f32>,
     steps: usize,
@@ -100,8 +98,8 @@ impl<'a> Trainer2<'a> {
             },
             dp: vec![0.0; network.layout.len()],
         };
-        let (objective, rollouts) = (config.preset.objective(), Rollouts::new(network));
-        Trainer2 { config, objective, x, y, steps, piece, streams, rollouts, memory }
+        let rollouts = Rollouts::new(network);
+        Trainer2 { config, x, y, steps, piece, streams, rollouts, memory }
     }
 
     /// The state before the first epoch, from Stage 1's weights.
@@ -166,12 +164,11 @@ impl<'a> Trainer2<'a> {
         let m = &mut self.memory;
         let losses = &m.sampled.losses;
         let (first, last) = (mean_at(losses, 0), mean_at(losses, steps));
-        if 2 * state.epoch >= config.stage2_epochs(self.x.rows()) {
+        if 2 * state.epoch >= config.epochs2 {
             state.credits.add(&m.sampled.actions, losses);
         }
-        let rollouts = RolloutLosses { losses, baseline: state.baseline, gamma: config.gamma };
-        (self.objective.feature_advantage)(&mut m.advantages, &rollouts);
-        set_weights(&mut m.weights, self.objective, config, (rows.len(), self.y.cols()));
+        terminal_advantages(&mut m.advantages, losses, state.baseline);
+        set_weights(&mut m.weights, config, (rows.len(), self.y.cols()));
 
         m.dp.fill(0.0);
         let mut policy = 0.0;
@@ -235,16 +232,46 @@ impl<'a> Trainer2<'a> {
     }
 }
 
-/// Weights of the joint loss for a batch of `rows`: means over rows and labels.
-fn set_weights(
-    weights: &mut Stage2Weights<f32>,
-    objective: &Objective,
-    config: &Config,
-    (rows, labels): (usize, usize),
-) {
-    let (cell, at_end) = (1.0 / (rows * labels) as f32, objective.supervised_at_end);
-    let states = weights.supervised.len();
-    weights.supervised.fill((1.0 - at_end) * cell / states as f32);
-    weights.supervised[states - 1] += at_end * cell;
+/// Weights of the joint loss (18) for a batch of `rows`: means over rows and labels, the supervised
+/// loss at the end of the rollouts alone (14).
+fn set_weights(weights: &mut Stage2Weights<f32>, config: &Config, (rows, labels): (usize, usize)) {
+    weights.supervised.fill(0.0);
+    if let Some(last) = weights.supervised.last_mut() {
+        *last = 1.0 / (rows * labels) as f32;
+    }
     weights.policy = config.lambda_fs as f32 / rows as f32;
+}
+
+/// A = r − b for every action of the batch (17), r = −mean ℓ_T.
+fn terminal_advantages(advantages: &mut Advantages<f32>, losses: &Mat<f32>, baseline: f64) {
+    let (rows, steps) = (losses.rows(), losses.cols() - 1);
+    advantages.resize(rows, steps);
+    advantages.reward.fill(-mean_at(losses, steps) as f32);
+    advantages.baseline.fill(baseline as f32);
+    advantages.scale.fill(1.0);
+}
+
+/// Mean of column t.
+fn mean_at(values: &Mat<f32>, t: usize) -> f64 {
+    mean((0..values.rows()).map(|i| f64::from(values[(i, t)])))
+}
+
+/// 0 for no values.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));
+    sum / count.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_advantage_is_one_number() {
+        let losses = Mat::from_vec(2, 3, vec![0.9, 0.5, 0.4, 0.8, 0.7, 0.1]);
+        let mut a = Advantages::default();
+        terminal_advantages(&mut a, &losses, -0.5);
+        assert!(a.reward.as_slice().iter().all(|r| (r + 0.25).abs() < 1e-6));
+        assert_eq!((a.baseline, a.scale), (vec![-0.5; 2], vec![1.0; 2]));
+    }
 }
