@@ -5,6 +5,7 @@ mod affinity;
 mod confidence;
 mod controls;
 mod factorise;
+mod forward;
 mod fpml;
 mod kmeans;
 mod learner;
@@ -18,6 +19,8 @@ mod pml_fsmir;
 mod pml_fsso;
 mod pml_ld;
 pub mod pomdp_fs;
+mod probe;
+mod ridge;
 pub mod settings;
 mod verdict;
 
@@ -163,7 +166,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 12] = [
     "pomdp-fs",
     "pomdp-fs-paper",
     "pml-fsla",
@@ -171,6 +174,8 @@ pub const NAMES: [&str; 10] = [
     "pml-fsso",
     "fpml",
     "pml-ld",
+    "forward",
+    "ridge",
     "random",
     "all",
     "zeros",
@@ -186,6 +191,8 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
         "pml-fsso" => Ok(Box::new(pml_fsso::PmlFsso::default())),
         "fpml" => Ok(Box::new(fpml::Fpml::default())),
         "pml-ld" => Ok(Box::new(pml_ld::PmlLd::default())),
+        "forward" => Ok(Box::new(forward::Forward::default())),
+        "ridge" => Ok(Box::new(ridge::Ridge::default())),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),
