@@ -38,6 +38,6 @@ impl<'a> AllRows<'a> {
         for (b, p) in products.iter_mut().enumerate() {
             *p = self.moments.centre_product(*p, (a, b), &self.moments);
         }
-        self.probe.select(a, &mut products);
+        self.probe.select(a, products);
     }
 }

@@ -152,12 +152,11 @@ impl Folds {
         self.folds.par_iter_mut().for_each(|f| {
             let Fold { own, learns, probe, held_out, products, .. } = f;
             let pairs = total.iter().zip(products.iter()).enumerate();
-            let mut rest: Vec<f64> =
+            let rest: Vec<f64> =
                 pairs.map(|(b, (all, own))| learns.centre_product(all - own, (a, b), learns)).collect();
-            for (b, p) in products.iter_mut().enumerate() {
-                *p = own.centre_product(*p, (a, b), learns);
-            }
-            held_out.select(probe, a, &mut rest, products);
+            let products = products.iter().enumerate();
+            let own = products.map(|(b, p)| own.centre_product(*p, (a, b), learns)).collect();
+            held_out.select(probe, a, rest, own);
         });
     }
 }

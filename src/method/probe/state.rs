@@ -37,16 +37,26 @@ impl Probe {
         dot(self.r.row(a), self.r.row(a)) / self.v[a]
     }
 
-    /// Selects a; `products` is its column Zᵀz_a of centred products, overwritten by c.
-    pub fn select(&mut self, a: usize, products: &mut [f64]) {
-        let (c, pivot) = (products, self.v[a]);
+    /// Selects a; `products` is its column Zᵀz_a of centred products.
+    pub fn select(&mut self, a: usize, mut products: Vec<f64>) {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (c, v) in &self.selected {
+                    axpy(&mut products, -v * c[a], c);
+                }
+            },
+        );
+        self.eliminate(a, products);
+    }
+
+    /// Selects a; of its products those with the features selected before are taken away.
+    fn eliminate(&mut self, a: usize, mut c: Vec<f64>) {
+        let pivot = self.v[a];
         let of_a: Vec<f64> = self.r.row(a).to_vec();
         vectorize(
             #[inline(always)]
             || {
-                for (earlier, v) in &self.selected {
-                    axpy(c, -v * earlier[a], earlier);
-                }
                 for (b, c) in c.iter_mut().enumerate() {
                     *c /= pivot;
                     axpy(self.r.row_mut(b), -*c, &of_a);
@@ -56,7 +66,7 @@ impl Probe {
             },
         );
         c[a] = 1.0;
-        self.selected.push((c.to_vec(), pivot));
+        self.selected.push((c, pivot));
     }
 }
 
@@ -97,10 +107,16 @@ impl HeldOut {
 
     /// Selects a, in the probe too. `products` and `held_out` are its columns Zᵀz_a on the rows of the
     /// probe and on the held-out ones.
-    pub fn select(&mut self, probe: &mut Probe, a: usize, products: &mut [f64], held_out: &[f64]) {
+    pub fn select(
+        &mut self,
+        probe: &mut Probe,
+        a: usize,
+        mut products: Vec<f64>,
+        held_out: Vec<f64>,
+    ) {
         self.error -= self.gain(probe, a);
         let w: Vec<f64> = probe.r.row(a).iter().map(|r| r / probe.v[a]).collect();
-        let mut u = held_out.to_vec();
+        let mut u = held_out;
         let mut of_a: Vec<f64> = self.u.iter().map(|u| u[a]).collect();
         vectorize(
             #[inline(always)]
@@ -116,14 +132,16 @@ impl HeldOut {
         vectorize(
             #[inline(always)]
             || {
-                for ((c, _), k) in probe.selected.iter().zip(&of_a) {
+                // Both at once: to read every c is what a step costs.
+                for ((c, v), k) in probe.selected.iter().zip(&of_a) {
                     axpy(&mut h, -k, c);
+                    axpy(&mut products, -v * c[a], c);
                 }
             },
         );
         h[a] = self.v[a];
-        probe.select(a, products);
-        let (c, own) = (products, h[a]);
+        probe.eliminate(a, products);
+        let (c, own) = (&probe.selected[probe.selected.len() - 1].0, h[a]);
         let errors: Vec<f64> = self.r.row(a).to_vec();
         vectorize(
             #[inline(always)]

@@ -80,6 +80,26 @@ fn gains_are_those_of_a_ridge_solved_anew() {
     }
 }
 
+/// A copy of a selected feature with Σ z² = s keeps λ/(2s + λ) of its gain: two copies share one
+/// penalty. With λ near 0 it is worthless, with a large λ hardly worth less than before.
+#[test]
+fn what_is_left_of_a_copy() {
+    let (mut x, b) = problem(1.0);
+    (0..60).for_each(|i| x[(i, 7)] = x[(i, 1)]);
+    let columns = Columns::new(&x);
+    let mean = (0..60).map(|i| f64::from(x[(i, 1)])).sum::<f64>() / 60.0;
+    let s: f64 = (0..60).map(|i| (f64::from(x[(i, 1)]) - mean) * (f64::from(x[(i, 1)]) - mean)).sum();
+    for factor in [0.003, 0.1, 10.0] {
+        let mut probe = AllRows::new(&columns, &b, factor);
+        let before = probe.gain(7);
+        assert!((before - probe.gain(1)).abs() < 1e-9 * before);
+        probe.select(1);
+        let lambda = 60.0 * factor;
+        let share = lambda / (2.0 * s + lambda);
+        assert!((probe.gain(7) / before - share).abs() < 1e-9, "λ = {lambda}");
+    }
+}
+
 #[test]
 fn ridge_on_all_features_and_its_penalty() {
     let (x, b) = problem(1.0);

@@ -41,6 +41,12 @@ impl<'a> Environment<'a> {
         &self.values
     }
 
+    /// The open feature of the largest value; among equals that of the lowest index.
+    pub fn best(&self) -> usize {
+        let larger = |a: &&usize, b: &&usize| self.values[**a].total_cmp(&self.values[**b]);
+        *self.open.iter().rev().max_by(larger).expect("an open feature")
+    }
+
     /// ℓ: mean squared error of the held-out targets of a row.
     pub fn loss(&self) -> f64 {
         self.probes.error()

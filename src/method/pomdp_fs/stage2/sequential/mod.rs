@@ -5,7 +5,8 @@
 //! the squared error of a ridge regression, held out over five folds that are drawn anew for every
 //! rollout. It has a closed form ([`crate::method`]'s `probe`), so [`environment`] knows in each state
 //! what *every* open action is worth, and [`policy`] learns from all of them, not from the one that was
-//! drawn. [`pairs`] gives it sight of two steps where one step shows nothing. `docs/stage2.md` has
+//! drawn. The first rollout takes the action of the largest value, so that all runs start from much the
+//! same states; from the second on the policy acts. [`pairs`] gives it sight of two steps where one step shows nothing. `docs/stage2.md` has
 //! costs, measurements and limits.
 
 mod environment;
@@ -124,7 +125,8 @@ pub fn select_features(
         let mut record =
             RolloutRecord { loss_start: environment.loss() / cells, ..RolloutRecord::default() };
         for step in 0..steps {
-            let a = policy.act(environment.open(), environment.values(), &mut actions);
+            policy.observe(environment.open(), environment.values());
+            let a = if r == 0 { environment.best() } else { policy.draw(&mut actions) };
             let reward = environment.step(a);
             record.certainty += crate::num::max(&policy.probabilities) / steps as f64;
             if counts {

@@ -29,8 +29,8 @@ impl Policy {
         }
     }
 
-    /// Sees a state, draws an action, and notes the advantage of every open one.
-    pub fn act(&mut self, open: &[usize], values: &[f64], rng: &mut Rng) -> usize {
+    /// Sees a state: π in it, and the advantage of every open action.
+    pub fn observe(&mut self, open: &[usize], values: &[f64]) {
         let top = open.iter().map(|&a| self.scores[a]).fold(f64::NEG_INFINITY, f64::max);
         self.probabilities.fill(0.0);
         for &a in open {
@@ -47,6 +47,10 @@ impl Policy {
                 *states += 1.0;
             }
         }
+    }
+
+    /// Draws an action in the state that was observed last.
+    pub fn draw(&self, rng: &mut Rng) -> usize {
         rng.categorical(&self.probabilities)
     }
 
@@ -66,4 +70,59 @@ fn deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().map(f64::abs).fold(0.0, f64::max);
     let deviation = (values.map(|v| (v - mean) * (v - mean)).sum::<f64>() / n).sqrt();
     if deviation > 1e-12 * largest { deviation } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Streams;
+
+    /// F·A = ∇J for J = Σ π(a) q(a), with the Fisher matrix F = diag(π) − ππᵀ and ∇J by differences:
+    /// the step is the natural gradient.
+    #[test]
+    fn the_step_is_the_natural_gradient() {
+        let (scores, values, open) = ([0.3, -1.0, 0.8, 5.0], [0.2, 0.9, -0.4, 100.0], [0, 1, 2]);
+        let at = |scores: [f64; 4]| {
+            let mut policy = Policy::new(4);
+            policy.scores.copy_from_slice(&scores);
+            policy.observe(&open, &values);
+            policy
+        };
+        let expected = |scores| -> f64 {
+            open.iter().map(|&a| at(scores).probabilities[a] * values[a]).sum()
+        };
+        let mut policy = at(scores);
+        let pi = policy.probabilities.clone();
+        assert_eq!(pi[3], 0.0, "a selected feature");
+        policy.learn(1.0);
+        let spread = deviation(open.iter().map(|&a| values[a]));
+        let step: Vec<f64> =
+            policy.scores.iter().zip(&scores).map(|(new, old)| (new - old) * spread).collect();
+        assert_eq!(step[3], 0.0);
+        for a in open {
+            let moved = |h: f64| {
+                let mut moved = scores;
+                moved[a] += h;
+                expected(moved)
+            };
+            let gradient = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            let along: f64 = open.iter().map(|&b| pi[b] * step[b]).sum();
+            assert!((pi[a] * (step[a] - along) - gradient).abs() < 1e-9, "feature {a}");
+        }
+        // A second rollout starts from nothing.
+        let before = policy.scores.clone();
+        policy.learn(1.0);
+        assert_eq!(policy.scores, before);
+    }
+
+    #[test]
+    fn selected_features_are_never_drawn_and_equal_values_teach_nothing() {
+        let mut policy = Policy::new(3);
+        let mut rng = Streams::new(1).stream("policy");
+        policy.scores[1] = 800.0;
+        policy.observe(&[0, 2], &[0.1 + 0.2, 9.0, 0.3]);
+        assert!((0..200).map(|_| policy.draw(&mut rng)).all(|a| a != 1));
+        policy.learn(3.0);
+        assert_eq!(policy.scores, [0.0, 800.0, 0.0]);
+    }
 }
