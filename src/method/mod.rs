@@ -6,6 +6,7 @@ mod binary;
 mod confidence;
 mod controls;
 mod factorise;
+mod forward;
 mod fpml;
 mod kmeans;
 mod learner;
@@ -25,6 +26,8 @@ mod pml_ld;
 pub mod pomdp_fs;
 mod ridge_form;
 mod schirn;
+mod probe;
+mod ridge;
 pub mod settings;
 mod standard;
 mod verdict;
@@ -171,7 +174,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 17] = [
     "pomdp-fs",
     "pomdp-fs-paper",
     "pml-fsla",
@@ -184,6 +187,8 @@ pub const NAMES: [&str; 15] = [
     "pml-map",
     "nlr",
     "schirn",
+    "forward",
+    "ridge",
     "random",
     "all",
     "zeros",
@@ -204,6 +209,8 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
         "pml-map" => Ok(Box::new(particle::Map::default())),
         "nlr" => Ok(Box::new(nlr::Nlr::default())),
         "schirn" => Ok(Box::new(schirn::Schirn::default())),
+        "forward" => Ok(Box::new(forward::Forward::default())),
+        "ridge" => Ok(Box::new(ridge::Ridge::default())),
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),

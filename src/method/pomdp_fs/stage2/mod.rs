@@ -6,6 +6,7 @@
 pub mod loss;
 pub mod ranking;
 pub mod rollout;
+pub mod sequential;
 pub mod train;
 
 #[cfg(test)]

@@ -1,0 +1,17 @@
+//! Ridge regression as a probe: how well do these features explain those targets?
+//!
+//! The problem, for targets B (n × L, centred) and selected features S:
+//! min over W of ‖B − Z_S W‖² + λ‖W‖², with an intercept that is not penalised (Z centred). [`state`]
+//! answers for every open feature what selecting it would change, in closed form; [`all_rows`] on the
+//! rows it learns from, [`folds`] on held-out rows; [`penalty`] chooses λ; [`columns`] keeps sparse features sparse; [`targets`]
+//! says what the controls `forward` and `ridge` explain.
+
+pub mod all_rows;
+pub mod columns;
+pub mod folds;
+pub mod penalty;
+pub mod state;
+pub mod targets;
+
+#[cfg(test)]
+mod tests;

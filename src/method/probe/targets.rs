@@ -1,0 +1,42 @@
+//! What the controls `forward` and `ridge` explain by features.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::linalg::Mat;
+use crate::method::Training;
+use crate::method::factorise::indicator;
+use crate::method::settings::Settings;
+
+/// Where the targets come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The candidate labels as they are.
+    #[default]
+    Candidates,
+}
+
+impl Source {
+    /// The targets, n × L in [0, 1]. The one place where they are made.
+    pub fn make(self, training: &Training<'_>) -> Result<Mat<f64>> {
+        training.check()?;
+        match self {
+            Source::Candidates => Ok(indicator(training.candidates)),
+        }
+    }
+}
+
+/// Settings of both controls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSettings {
+    /// What the features must explain.
+    pub targets: Source,
+}
+
+impl Settings for TargetSettings {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
