@@ -163,7 +163,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 12] = [
     "pomdp-fs",
     "pomdp-fs-paper",
     "pml-fsla",
@@ -174,6 +174,8 @@ pub const NAMES: [&str; 10] = [
     "random",
     "all",
     "zeros",
+    "drop-all",
+    "mutual-information",
 ];
 
 /// The method with this name, with its default settings.
@@ -189,6 +191,8 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),
+        "drop-all" => Ok(Box::new(controls::DropAll)),
+        "mutual-information" => Ok(Box::new(controls::MutualInformation::default())),
         _ => Err(Error::config(format!(
             "found method '{name}', expected one of {}",
             NAMES.join(", ")

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page::{FeatureBar, Figure, LabelBar, MetricTable, SelectPage, Tile, grouped};
-use super::summary::{candidates_and_kept, errors};
+use super::summary::candidates_and_kept;
 use crate::experiment::{Score, Selection};
 use crate::measure::METRICS;
 use crate::method::pomdp_fs::{Preset, Ranking};
@@ -59,15 +59,14 @@ fn story(selection: &Selection<'_>) -> Vec<String> {
         grouped(selection.budget),
         grouped(d.d())
     ));
-    if let Some((before, after)) = errors(selection) {
-        let verdict = match after {
-            a if a < before => "The labels became cleaner",
-            a if a > before => "The labels became worse",
-            _ => "The labels are as wrong as before",
-        };
+    if let Some(e) = selection.outcome.result.epsilon
+        && let (Some(after), Some(judgement)) = (e.pseudo, e.judgement())
+    {
         story.push(format!(
-            "{verdict}: {:.2} % of all label cells are wrong with all candidates, {:.2} % after.",
-            100.0 * before,
+            "{:.2} % of all label cells are wrong with all candidates, {:.2} % without any label, \
+             {:.2} % with the labels that were kept: {judgement}.",
+            100.0 * e.candidate,
+            100.0 * e.drop_all,
             100.0 * after
         ));
     }
@@ -96,11 +95,13 @@ fn tiles(selection: &Selection<'_>) -> Vec<Tile> {
             format!("of {}", grouped(selection.data.d())),
         ),
     ];
-    if let Some((before, after)) = errors(selection) {
+    if let Some(e) = selection.outcome.result.epsilon
+        && let Some(after) = e.pseudo
+    {
         tiles.push(tile(
             format!("{after:.4}"),
             "wrong label cells (ε)",
-            format!("{before:.4} with all candidates"),
+            format!("{:.4} with all candidates, {:.4} with no label", e.candidate, e.drop_all),
         ));
     }
     if let Some(rho) = selection.trained().rho {
@@ -144,15 +145,19 @@ fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
         ],
     ));
     let epsilon: Vec<f64> = first.iter().filter_map(|e| e.epsilon).collect();
-    if let Some((before, _)) = errors(selection) {
+    if let Some(e) = selection.outcome.result.epsilon {
+        let (before, none) = (e.candidate, e.drop_all);
         let mut wrong = figure(
             "Stage 1: wrong label cells ε",
             "Measured with the true labels, which the method never sees. Below the dashed line the \
-             labels are cleaner than the candidates.",
+             labels are cleaner than both the candidates and no label at all.",
             vec![line("pseudo labels", Colour::Blue, epsilon)],
         );
-        wrong.chart.reference = Some(before);
-        wrong.dashed = Some(format!("all candidates: {before:.4}"));
+        wrong.chart.reference = Some(before.min(none));
+        wrong.dashed = Some(match before <= none {
+            true => format!("all candidates: {before:.4}"),
+            false => format!("no label: {none:.4}"),
+        });
         stage1.push(wrong);
     }
     let two = |f: fn(&_) -> f64| second.iter().map(f).collect::<Vec<f64>>();
