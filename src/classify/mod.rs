@@ -2,12 +2,16 @@
 
 #[cfg(test)]
 mod fixture;
+pub mod judge;
 pub mod mlknn;
 pub mod platt;
 pub mod prior;
 pub mod rbf_svm;
 pub mod svm;
+pub mod threshold;
 pub mod tune;
+#[cfg(test)]
+mod tune_tests;
 
 use crate::data::{Folds, Labels, Splitter};
 use crate::linalg::Mat;
@@ -137,6 +141,13 @@ impl Prediction {
         });
         Prediction { scores: Scores::new(scores), labels }
     }
+
+    /// The same scores; a label is on when its score lies above the threshold.
+    pub fn above(self, threshold: f64) -> Self {
+        let s = self.scores.values();
+        let labels = Labels::from_fn(s.rows(), s.cols(), |i, j| s[(i, j)] > threshold);
+        Prediction { labels, ..self }
+    }
 }
 
 /// A way to learn labels from features.
@@ -153,6 +164,10 @@ pub trait Model: Send + Sync {
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction>;
     /// The cost C of an error that was chosen, if one was.
     fn chosen_c(&self) -> Option<f64> {
+        None
+    }
+    /// The threshold of the scores that was chosen, if one was.
+    fn chosen_threshold(&self) -> Option<f64> {
         None
     }
 }

@@ -143,10 +143,6 @@ impl Model for Calibrated {
         });
         Ok(Prediction::at_threshold(scores, 0.5, true))
     }
-
-    fn chosen_c(&self) -> Option<f64> {
-        self.model.chosen_c()
-    }
 }
 
 #[cfg(test)]

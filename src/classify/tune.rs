@@ -1,17 +1,20 @@
-//! C by cross-validation inside the training data.
+//! C and the threshold by cross-validation inside the training data.
 //!
-//! Every C of the grid, from small to large, is judged on held-out training labels, never on the
-//! truth, by the expected value of three metrics under the labels' probabilities p (0 and 1 for hard
-//! labels): ranking loss + Hamming loss + (1 − Micro-F1). The machine's own loss is not used: it is
-//! measured in units of the margin, which a small C shrinks, and prefers too large a C for rare
-//! labels. The search ends when two values in a row were worse than the best one.
+//! Every C of the grid, from small to large, is judged on held-out training rows by a [`Judge`],
+//! never by the truth of a test row. The machine's own loss is not used: it is measured in units of
+//! the margin, which a small C shrinks, and prefers too large a C for rare labels. The search ends
+//! when two values in a row were worse than the best one. The held-out scores at the C that won then
+//! give the threshold, so it costs no fit of its own.
 
+use super::judge::Judge;
+use super::platt::Platt;
 use super::rbf_svm::RbfSvm;
 use super::svm::LinearSvm;
+use super::threshold::{Threshold, best_f1};
 use super::{Classifier, Model, OwnedTargets, Prediction, Targets, inner_folds};
-use crate::Result;
 use crate::linalg::Mat;
 use crate::rng::Streams;
+use crate::{Error, Result};
 
 /// The values that are tried.
 pub const GRID: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
@@ -36,33 +39,66 @@ impl HasCost for RbfSvm {
     }
 }
 
-/// A machine that chooses its own C.
-pub struct Tuned<C> {
-    /// The machine; its C is not used.
-    pub machine: C,
+impl<C: HasCost> HasCost for Platt<C> {
+    fn with_c(&self, c: f64) -> Self {
+        Platt { inner: self.inner.with_c(c) }
+    }
 }
 
-impl<C: HasCost> Tuned<C> {
+/// How C and the threshold are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a> {
+    /// C, if it is not to be chosen.
+    pub c: Option<f64>,
+    /// What a C is judged by.
+    pub judge: Judge<'a>,
+    /// How scores become labels.
+    pub threshold: Threshold,
+}
+
+/// A machine that chooses its own C and its own threshold.
+pub struct Tuned<'a, C> {
+    /// The machine; its C is not used.
+    pub machine: C,
+    /// How it chooses.
+    pub rule: Rule<'a>,
+}
+
+/// What the search found.
+struct Choice {
+    c: f64,
+    /// Scores of all training rows, each by the machine that did not see it.
+    scores: Mat<f64>,
+}
+
+impl<C: HasCost> Tuned<'_, C> {
     /// The C of the grid with the smallest held-out loss; the smaller one of equals.
-    pub fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<f64> {
+    fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Choice> {
         let parts: Vec<_> = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?
             .into_iter()
             .map(|(train, test)| {
                 let pick =
                     |rows: &[usize]| (x.select_rows(rows), OwnedTargets::select(targets, rows));
-                (pick(&train), pick(&test))
+                (pick(&train), pick(&test), test)
             })
             .collect();
-        let (mut best, mut worse) = ((f64::INFINITY, GRID[0]), 0);
-        for c in GRID {
+        let grid = self.rule.c.as_ref().map_or(&GRID[..], std::slice::from_ref);
+        let empty = || Mat::zeros(targets.rows(), targets.cols());
+        let mut best = (f64::INFINITY, Choice { c: grid[0], scores: empty() });
+        let mut worse = 0;
+        for &c in grid {
             let machine = self.machine.with_c(c);
             let mut total = 0.0;
-            for ((x, y), (new_x, new_y)) in &parts {
-                let found = machine.fit(x, y.borrow(), streams)?.predict(new_x)?;
-                total += held_out(&found, new_y.borrow());
+            let mut scores = empty();
+            for ((x_train, y_train), (x_test, y_test), test) in &parts {
+                let found = machine.fit(x_train, y_train.borrow(), streams)?.predict(x_test)?;
+                total += self.rule.judge.loss(&found, test, y_test.borrow())?;
+                for (k, &i) in test.iter().enumerate() {
+                    scores.row_mut(i).copy_from_slice(found.scores.values().row(k));
+                }
             }
             if total < best.0 {
-                (best, worse) = ((total, c), 0);
+                (best, worse) = ((total, Choice { c, scores }), 0);
             } else if total > best.0 {
                 worse += 1;
             }
@@ -72,106 +108,61 @@ impl<C: HasCost> Tuned<C> {
         }
         Ok(best.1)
     }
-}
 
-/// Expected ranking loss + Hamming loss + (1 − Micro-F1).
-fn held_out(found: &Prediction, targets: Targets<'_>) -> f64 {
-    let scores = found.scores.values();
-    let (n, labels) = (scores.rows(), scores.cols());
-    let (mut ranking, mut wrong, mut hits, mut total) = (0.0, 0.0, 0.0, 0.0);
-    for i in 0..n {
-        let p: Vec<f64> = (0..labels).map(|j| targets.probability(i, j)).collect();
-        ranking += expected_ranking_loss(&p, scores.row(i));
-        for (p, &on) in p.iter().zip(found.labels.row(i)) {
-            let on = f64::from(u8::from(on));
-            wrong += on * (1.0 - p) + (1.0 - on) * p;
-            hits += on * p;
-            total += on + p;
+    /// Refuses labels to be judged by that do not belong to the rows.
+    fn check(&self, x: &Mat<f64>, targets: Targets<'_>) -> Result<()> {
+        targets.check(x)?;
+        match self.rule.judge {
+            Judge::Ranking(y) if (y.rows(), y.cols()) != (targets.rows(), targets.cols()) => {
+                Err(Error::found(
+                    format!("labels of shape {} × {} to judge by", y.rows(), y.cols()),
+                    format!("{} × {}, the shape of the targets", targets.rows(), targets.cols()),
+                ))
+            }
+            _ => Ok(()),
         }
     }
-    let f1 = if total > 0.0 { 2.0 * hits / total } else { 0.0 };
-    ranking / n as f64 + wrong / (n * labels) as f64 + (1.0 - f1)
 }
 
-/// Σ p_a(1 − p_b)[f_a ≤ f_b] / Σ p_a(1 − p_b) over pairs of different labels; 0 without pairs.
-fn expected_ranking_loss(p: &[f64], f: &[f64]) -> f64 {
-    let (mut wrong, mut pairs) = (0.0, 0.0);
-    for a in 0..p.len() {
-        for b in (0..p.len()).filter(|&b| b != a) {
-            let pair = p[a] * (1.0 - p[b]);
-            pairs += pair;
-            wrong += if f[a] <= f[b] { pair } else { 0.0 };
-        }
-    }
-    if pairs > 0.0 { wrong / pairs } else { 0.0 }
-}
-
-impl<C: HasCost> Classifier for Tuned<C> {
+impl<C: HasCost> Classifier for Tuned<'_, C> {
     fn name(&self) -> &'static str {
         self.machine.name()
     }
 
     fn fit(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Box<dyn Model>> {
-        targets.check(x)?;
-        let c = self.choose(x, targets, streams)?;
+        self.check(x, targets)?;
+        let (c, threshold) = match (self.rule.c, self.rule.threshold) {
+            (Some(c), Threshold::Fixed) => (c, None),
+            (_, threshold) => {
+                let Choice { c, scores } = self.choose(x, targets, streams)?;
+                (c, (threshold == Threshold::F1).then(|| best_f1(&scores, targets)))
+            }
+        };
         let model = self.machine.with_c(c).fit(x, targets, streams)?;
-        Ok(Box::new(TunedModel { model, c }))
+        Ok(Box::new(TunedModel { model, c: self.rule.c.is_none().then_some(c), threshold }))
     }
 }
 
 struct TunedModel {
     model: Box<dyn Model>,
-    c: f64,
+    c: Option<f64>,
+    threshold: Option<f64>,
 }
 
 impl Model for TunedModel {
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction> {
-        self.model.predict(x)
+        let found = self.model.predict(x)?;
+        Ok(match self.threshold {
+            Some(threshold) => found.above(threshold),
+            None => found,
+        })
     }
 
     fn chosen_c(&self) -> Option<f64> {
-        Some(self.c)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Labels;
-    use crate::measure::{Comparison, Convention, hamming_loss, micro_f1, ranking_loss};
-
-    /// Hard labels: the three metrics themselves.
-    #[test]
-    fn the_judge_is_the_sum_of_three_metrics() {
-        let scores = Mat::from_vec(2, 3, vec![0.9, -0.2, 0.1, -0.5, 0.4, -0.3]);
-        let y = Labels::from_vec(2, 3, vec![true, false, false, true, true, false]);
-        let found = Prediction::at_threshold(scores, 0.0, false);
-        let compared = Comparison::new(&y, &found.scores, &found.labels).unwrap();
-        let want = ranking_loss(&compared, Convention::ScikitLearn)
-            + hamming_loss(&compared)
-            + (1.0 - micro_f1(&compared, Convention::ScikitLearn));
-        assert!((held_out(&found, Targets::Labels(&y)) - want).abs() < 1e-12);
-        let half = Mat::from_fn(2, 3, |_, _| 0.5f32);
-        assert!((held_out(&found, Targets::Confidence(&half)) - (0.5 + 0.5 + 0.5)).abs() < 1e-12);
+        self.c
     }
 
-    #[test]
-    fn the_choice_is_on_the_grid_and_repeatable() {
-        let mut r = Streams::new(2).stream("tune");
-        let x = Mat::from_fn(90, 12, |_, _| r.normal());
-        let line = Labels::from_fn(90, 2, |i, j| x[(i, j)] > 0.0);
-        let tuned = Tuned { machine: LinearSvm::default() };
-        let choose = |y: &Labels| tuned.choose(&x, Targets::Labels(y), &Streams::new(0)).unwrap();
-        assert!(GRID.contains(&choose(&line)));
-        assert_eq!(choose(&line), choose(&line));
-        let model = tuned.fit(&x, Targets::Labels(&line), &Streams::new(0)).unwrap();
-        assert_eq!(model.chosen_c(), Some(choose(&line)));
-        let kernel = Tuned { machine: RbfSvm::default() };
-        let c = kernel.choose(&x, Targets::Labels(&line), &Streams::new(0)).unwrap();
-        assert!(c >= 1e-2, "too stiff to follow the line: {c}");
-        let single = x.select_rows(&[0]);
-        assert!(
-            tuned.fit(&single, Targets::Labels(&line.select_rows(&[0])), &Streams::new(0)).is_ok()
-        );
+    fn chosen_threshold(&self) -> Option<f64> {
+        self.threshold
     }
 }

@@ -9,6 +9,7 @@ use super::Context;
 use super::folder::Folder;
 use super::input::Input;
 use crate::data::{Dataset, Labels, save};
+use crate::experiment::Epsilon;
 use crate::linalg::Mat;
 use crate::measure::{Comparison, Convention, CoverageForm, METRICS, Scores, Summary};
 use crate::method::pomdp_fs::{Matched, Model};
@@ -165,13 +166,17 @@ fn disambiguate(
     let mut result =
         Map::from_iter([("candidates".into(), json!(all)), ("kept".into(), json!(kept))]);
     if let Some(truth) = &rows.truth {
-        let (before, after) = (candidates.hamming_distance(truth), pseudo.hamming_distance(truth));
-        context.say(format!(
-            "  wrong label cells, by the true labels: {before:.4} with all candidates, {after:.4} \
-             after"
-        ));
-        result.insert("epsilon_candidate".into(), json!(before));
-        result.insert("epsilon_pseudo".into(), json!(after));
+        let e = Epsilon::of(truth, candidates, Some(&pseudo));
+        if let (Some(after), Some(judgement)) = (e.pseudo, e.judgement()) {
+            context.say(format!(
+                "  wrong label cells, by the true labels: {:.4} with all candidates, {:.4} with no \
+                 label, {after:.4} after: {judgement}",
+                e.candidate, e.drop_all
+            ));
+        }
+        result.insert("epsilon_candidate".into(), json!(e.candidate));
+        result.insert("epsilon_drop_all".into(), json!(e.drop_all));
+        result.insert("epsilon_pseudo".into(), json!(e.pseudo));
     }
     let labels = &model.description.labels;
     let table = label_table(0..rows.x.rows(), labels, Some(&pseudo), &p)?;

@@ -6,10 +6,11 @@ use clap::Args;
 use serde_json::Map;
 
 use super::Context;
+use super::classifier::SvmOptions;
 use super::input::Input;
 use super::progress::CellBar;
 use super::settings::Settings;
-use super::setup::{Price, Setup};
+use super::setup::Setup;
 use crate::classify::mlknn::Variant;
 use crate::classify::svm::{ConstantLabel, Loss};
 use crate::experiment::{
@@ -76,9 +77,8 @@ struct ScoringOptions {
     /// Labels that train the classifier, separated by commas [default: the best that the method makes]
     #[arg(long, value_name = "WHICH", value_delimiter = ',')]
     train_labels: Vec<TrainLabels>,
-    /// C of the SVM: a number, or 'auto' for cross-validation on the training labels
-    #[arg(long, value_name = "C", default_value = "auto")]
-    svm_c: Price,
+    #[command(flatten)]
+    svm: SvmOptions,
     /// Loss of the linear SVM (the gap to the optimum is at most 1e-6 of the objective)
     #[arg(long, value_name = "LOSS", default_value = "l2")]
     svm_loss: Loss,
@@ -186,13 +186,12 @@ impl ScoringOptions {
             measures.extend(Convention::ALL.map(|c| (c, CoverageForm::Native)));
         }
         let classifier = |kind: &ClassifierKind| ClassifierConfig {
-            kind: *kind,
-            c: self.svm_c.0,
             loss: self.svm_loss,
             constant: self.constant_label,
             platt: self.platt,
             neighbours: self.neighbours,
             variant: self.mlknn,
+            ..self.svm.classifier(*kind)
         };
         Ok(Scoring {
             train_labels: self.train_labels.clone(),

@@ -5,6 +5,7 @@
 
 mod apply;
 mod audit;
+mod classifier;
 mod context;
 mod data;
 mod evaluate;

@@ -7,17 +7,20 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::Context;
+use super::classifier::SvmOptions;
 use super::folder::Folder;
 use super::input::Input;
 use super::progress::FitBar;
 use super::settings::Settings;
-use super::setup::{Price, Setup};
+use super::setup::Setup;
 use crate::data::Dataset;
-use crate::experiment::{Budget, Cell, Checkpoint, Outcome, Prepared, Request, Results, Selection};
+use crate::experiment::{
+    Budget, Cell, Checkpoint, ClassifierKind, Outcome, Prepared, Request, Results, Selection,
+};
 use crate::method::Method;
 use crate::method::pomdp_fs::Config;
 use crate::report::score_table;
-use crate::report::selection::{self, candidates_and_kept, errors, summary};
+use crate::report::selection::{self, candidates_and_kept, summary};
 use crate::{Error, Result};
 
 /// The fold that is held out, of as many, so that a result can be scored.
@@ -57,7 +60,7 @@ pub struct Select {
     /// Keep the best candidate of a row when none reaches 1/2
     #[arg(long)]
     at_least_one: bool,
-    /// Ranking by frequency, score or credit [default: credit; preset paper: frequency]
+    /// Ranking by frequency, score or credit (preset paper) [default: frequency]
     #[arg(long, value_name = "HOW")]
     ranking: Option<String>,
     /// Memory for Stage 2's rollouts, in MiB
@@ -67,9 +70,8 @@ pub struct Select {
     /// split is given, else none]
     #[arg(long, value_name = "F")]
     fold: Option<usize>,
-    /// C of the SVM that scores the result: a number, or 'auto' for cross-validation
-    #[arg(long, value_name = "C", default_value = "auto")]
-    svm_c: Price,
+    #[command(flatten)]
+    svm: SvmOptions,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
@@ -164,7 +166,8 @@ impl Select {
             Some(fold) => Some(fold),
             None => ((noise_added || self.setup.has_files()) && enough).then_some(0),
         };
-        Ok(Request { config, protocol, budget: self.budget, svm_c: self.svm_c.0, hold_out })
+        let classifier = self.svm.classifier(ClassifierKind::Svm);
+        Ok(Request { config, protocol, budget: self.budget, classifier, hold_out })
     }
 
     fn fit(
@@ -226,12 +229,13 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
         verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
     }
     result.notes.iter().for_each(|note| context.say(format!("  {note}")));
-    if let Some((before, after)) = errors(selection) {
-        let change = 100.0 * (after / before.max(f64::MIN_POSITIVE) - 1.0);
-        let direction = if change > 0.0 { "more" } else { "fewer" };
+    if let Some(e) = selection.outcome.result.epsilon
+        && let (Some(after), Some(judgement)) = (e.pseudo, e.judgement())
+    {
         context.say(format!(
-            "  wrong label cells: {before:.4} with all candidates, {after:.4} after ({:.0} % {direction})",
-            change.abs()
+            "  wrong label cells: {:.4} with all candidates, {:.4} with no label, {after:.4} after: \
+             {judgement}",
+            e.candidate, e.drop_all
         ));
     }
     context.say(format!("\nFeatures: the best {} of {}", selection.budget, selection.data.d()));

@@ -148,35 +148,15 @@ pub fn parse_share(text: &str) -> Result<f64> {
     })
 }
 
-/// C of an SVM; None: by cross-validation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Price(pub Option<f64>);
-
-impl std::str::FromStr for Price {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "auto" {
-            return Ok(Price(None));
-        }
-        let c = text.parse().ok().filter(|c: &f64| *c > 0.0 && c.is_finite());
-        c.map(|c| Price(Some(c))).ok_or_else(|| {
-            Error::config(format!("found '{text}', expected 'auto' or a positive number"))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_prices() {
+    fn shares() {
         assert_eq!((parse_share("0.2").unwrap(), parse_share("20%").unwrap()), (0.2, 0.2));
-        assert_eq!("auto".parse::<Price>().unwrap(), Price(None));
-        assert_eq!("0.5".parse::<Price>().unwrap(), Price(Some(0.5)));
         for bad in ["120%", "-1", "x", "", "%", "NaN"] {
             assert!(parse_share(bad).is_err(), "{bad}");
-            assert!(bad.parse::<Price>().is_err(), "{bad}");
         }
     }
 }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::observe::CellObserver;
 use super::scoring::{Scorer, mean_values};
 use super::{CellResult, ClassifierKind, Epsilon, MethodRun, Plan, Prepared, Repeat, Score, tune};
-use crate::data::Labels;
 use crate::method::{Context, Fitted, Method, Observer, Training};
 use crate::rng::Streams;
 use crate::{Result, checksum};
@@ -100,7 +99,10 @@ impl Cell<'_> {
             repeat: self.repeat.number,
             fold: self.fold,
             fits: tuning_fits + fits,
-            epsilon: prepared.truth.as_ref().map(|y| epsilon(&prepared, &fitted, y)),
+            epsilon: prepared
+                .truth
+                .as_ref()
+                .map(|y| Epsilon::of(y, &prepared.candidates, fitted.pseudo.as_ref())),
             rho: fitted.trained.as_ref().and_then(|t| t.rho),
             verdict: fitted.verdict.clone(),
             notes: self.notes(&fitted),
@@ -162,14 +164,6 @@ fn id(configuration: &Value) -> String {
     let mut id = checksum::sha256(configuration.to_string().as_bytes());
     id.truncate(ID_LENGTH);
     id
-}
-
-fn epsilon(prepared: &Prepared, fitted: &Fitted, truth: &Labels) -> Epsilon {
-    Epsilon {
-        candidate: prepared.candidates.hamming_distance(truth),
-        drop_all: Labels::none(truth.rows(), truth.cols()).hamming_distance(truth),
-        pseudo: fitted.pseudo.as_ref().map(|p| p.hamming_distance(truth)),
-    }
 }
 
 /// The mean over all repetitions, score by score.

@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::TrainLabels;
 use crate::classify::Classifier;
+use crate::classify::judge::{CostRule, Judge};
 use crate::classify::mlknn::{MlKnn, Variant};
 use crate::classify::platt::Platt;
 use crate::classify::rbf_svm::RbfSvm;
 use crate::classify::svm::{ConstantLabel, LinearSvm, Loss};
-use crate::classify::tune::{HasCost, Tuned};
+use crate::classify::threshold::Threshold;
+use crate::classify::tune::{HasCost, Rule, Tuned};
+use crate::data::Labels;
 use crate::data::choice::choice;
 
 /// Which classifier.
@@ -25,6 +29,32 @@ pub enum ClassifierKind {
 
 choice!(ClassifierKind { Svm => "svm", RbfSvm => "rbf-svm", Mlknn => "mlknn", Own => "own" });
 
+/// From which score on an SVM predicts a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThresholdRule {
+    /// F1 for labels that estimate the truth or are it; fixed for candidates. Some candidates are
+    /// noise, so more labels are on than are true, and the best F1 against them asks for too many.
+    Auto,
+    /// The one with the best expected Micro-F1 on held-out rows.
+    F1,
+    /// 0 for margins, ½ for probabilities.
+    Fixed,
+}
+
+choice!(ThresholdRule { Auto => "auto", F1 => "f1", Fixed => "fixed" });
+
+impl ThresholdRule {
+    /// What the rule means for a classifier that is trained on these labels.
+    fn threshold(self, trained_on: TrainLabels) -> Threshold {
+        match (self, trained_on) {
+            (ThresholdRule::Auto, TrainLabels::Candidate) | (ThresholdRule::Fixed, _) => {
+                Threshold::Fixed
+            }
+            (ThresholdRule::Auto | ThresholdRule::F1, _) => Threshold::F1,
+        }
+    }
+}
+
 /// A classifier and its settings; those of other kinds are not used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassifierConfig {
@@ -32,6 +62,10 @@ pub struct ClassifierConfig {
     pub kind: ClassifierKind,
     /// C of an SVM; None: by cross-validation inside the training part.
     pub c: Option<f64>,
+    /// How an SVM's C is chosen.
+    pub c_rule: CostRule,
+    /// How an SVM's scores become labels. ML-kNN has probabilities and keeps ½.
+    pub threshold: ThresholdRule,
     /// Loss of the linear SVM.
     pub loss: Loss,
     /// Score of a label with one class only.
@@ -50,6 +84,8 @@ impl ClassifierConfig {
         ClassifierConfig {
             kind,
             c: None,
+            c_rule: CostRule::Candidates,
+            threshold: ThresholdRule::Auto,
             loss: Loss::Squared,
             constant: ConstantLabel::Margin,
             platt: false,
@@ -65,6 +101,8 @@ impl ClassifierConfig {
             ClassifierKind::Svm | ClassifierKind::RbfSvm => json!({
                 "name": name,
                 "c": self.c.map_or_else(|| json!("auto"), |c| json!(c)),
+                "c_rule": self.c_rule.name(),
+                "threshold": self.threshold.name(),
                 "loss": self.loss.name(),
                 "constant_label": self.constant.name(),
                 "platt": self.platt,
@@ -76,26 +114,65 @@ impl ClassifierConfig {
         }
     }
 
-    /// The classifier; None for the method's own predictor.
-    pub fn build(&self) -> Option<Box<dyn Classifier>> {
-        let &ClassifierConfig { constant, loss, neighbours: k, variant, .. } = self;
+    /// The classifier for labels of this kind; None for the method's own predictor. `judged_by` are
+    /// the labels of the training rows that a C is judged by.
+    pub fn build<'a>(
+        &self,
+        trained_on: TrainLabels,
+        judged_by: &'a Labels,
+    ) -> Option<Box<dyn Classifier + 'a>> {
+        let &ClassifierConfig { c, platt, constant, loss, neighbours: k, variant, .. } = self;
+        let judge = match self.c_rule {
+            CostRule::Candidates => Judge::Ranking(judged_by),
+            CostRule::Labels => Judge::ThreeMetrics,
+        };
+        let rule = Rule { c, judge, threshold: self.threshold.threshold(trained_on) };
         Some(match self.kind {
             ClassifierKind::Own => return None,
             ClassifierKind::Mlknn => Box::new(MlKnn { k, variant, ..MlKnn::default() }),
             ClassifierKind::Svm => {
-                self.priced(LinearSvm { loss, constant, ..LinearSvm::default() })
+                machine(LinearSvm { loss, constant, ..LinearSvm::default() }, platt, rule)
             }
-            ClassifierKind::RbfSvm => self.priced(RbfSvm { constant, ..RbfSvm::default() }),
+            ClassifierKind::RbfSvm => {
+                machine(RbfSvm { constant, ..RbfSvm::default() }, platt, rule)
+            }
         })
     }
+}
 
-    /// Gives the machine its C and, if asked for, its probabilities.
-    fn priced<C: HasCost + 'static>(&self, machine: C) -> Box<dyn Classifier> {
-        match (self.c, self.platt) {
-            (Some(c), false) => Box::new(machine.with_c(c)),
-            (Some(c), true) => Box::new(Platt { inner: machine.with_c(c) }),
-            (None, false) => Box::new(Tuned { machine }),
-            (None, true) => Box::new(Platt { inner: Tuned { machine } }),
+/// Gives the machine its C, its threshold and, if asked for, its probabilities.
+fn machine<'a, C: HasCost + 'a>(
+    machine: C,
+    platt: bool,
+    rule: Rule<'a>,
+) -> Box<dyn Classifier + 'a> {
+    match platt {
+        false => Box::new(Tuned { machine, rule }),
+        true => Box::new(Tuned { machine: Platt { inner: machine }, rule }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_alone_keep_the_fixed_threshold() {
+        for labels in TrainLabels::ALL {
+            let fixed = labels == TrainLabels::Candidate;
+            assert_eq!(ThresholdRule::Auto.threshold(labels) == Threshold::Fixed, fixed);
+            assert_eq!(ThresholdRule::F1.threshold(labels), Threshold::F1);
+            assert_eq!(ThresholdRule::Fixed.threshold(labels), Threshold::Fixed);
         }
+    }
+
+    /// Every rule is part of what a cell is named by.
+    #[test]
+    fn settings_tell_the_rules_apart() {
+        let base = ClassifierConfig::new(ClassifierKind::Svm);
+        let old = ClassifierConfig { c_rule: CostRule::Labels, ..base.clone() };
+        let fixed = ClassifierConfig { threshold: ThresholdRule::Fixed, ..base.clone() };
+        assert_ne!(base.settings(), old.settings());
+        assert_ne!(base.settings(), fixed.settings());
     }
 }

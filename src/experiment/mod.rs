@@ -30,7 +30,7 @@ mod tune;
 pub use budget::{Budget, parse_budgets};
 pub use cell::{Cell, Outcome};
 pub use checkpoint::Checkpoint;
-pub use classifier::{ClassifierConfig, ClassifierKind};
+pub use classifier::{ClassifierConfig, ClassifierKind, ThresholdRule};
 pub use plan::{MethodRun, Plan, Unwatched, Watch, evaluate};
 pub use prepare::Prepared;
 pub use protocol::{Protocol, Repeat};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::TrainLabels;
+use crate::data::Labels;
 use crate::measure::{METRICS, Summary};
 use crate::method::Verdict;
 
@@ -51,6 +52,8 @@ pub struct Score {
     pub by_chance: Vec<Values>,
     /// C, if the classifier chose it.
     pub c: Option<f64>,
+    /// The threshold of its scores, if the classifier chose it.
+    pub threshold: Option<f64>,
     /// Number of scores that were NaN.
     pub nan_scores: usize,
 }
@@ -64,6 +67,29 @@ pub struct Epsilon {
     pub drop_all: f64,
     /// Of the method's pseudo labels, if it makes any.
     pub pseudo: Option<f64>,
+}
+
+impl Epsilon {
+    /// Counts the wrong cells.
+    pub fn of(truth: &Labels, candidates: &Labels, pseudo: Option<&Labels>) -> Self {
+        Epsilon {
+            candidate: candidates.hamming_distance(truth),
+            drop_all: Labels::none(truth.rows(), truth.cols()).hamming_distance(truth),
+            pseudo: pseudo.map(|p| p.hamming_distance(truth)),
+        }
+    }
+
+    /// What the pseudo labels are worth, if there are any. Cleaner labels are fewer wrong cells than
+    /// with all candidates *and* than with no label at all: each is to be had without learning.
+    pub fn judgement(&self) -> Option<&'static str> {
+        let pseudo = self.pseudo?;
+        Some(match (pseudo < self.candidate, pseudo < self.drop_all) {
+            (true, true) => "cleaner than both",
+            (true, false) => "cleaner than the candidates, but not than no label at all",
+            (false, true) => "not cleaner than the candidates",
+            (false, false) => "not cleaner than either",
+        })
+    }
 }
 
 /// What came out of a cell. Everything but the seconds is a function of the configuration.
@@ -258,6 +284,27 @@ mod tests {
         assert!(text.contains("\"coverage_error\":null"), "{text}");
         let back: Values = serde_json::from_str(&text).unwrap();
         assert!(back.0[3].is_nan() && back.0[0] == 0.25);
+    }
+
+    /// "Cleaner" is said only where both trivial answers are beaten.
+    #[test]
+    fn cleaner_means_cleaner_than_both_controls() {
+        let words = |candidate, drop_all, pseudo| {
+            Epsilon { candidate, drop_all, pseudo: Some(pseudo) }.judgement().unwrap()
+        };
+        assert_eq!(words(0.2, 0.3, 0.1), "cleaner than both");
+        assert!(words(0.3, 0.1, 0.2).ends_with("but not than no label at all"));
+        assert!(
+            words(0.3, 0.1, 0.1).ends_with("but not than no label at all"),
+            "equal is not less"
+        );
+        assert_eq!(words(0.1, 0.3, 0.2), "not cleaner than the candidates");
+        assert_eq!(words(0.1, 0.1, 0.1), "not cleaner than either");
+        let truth = Labels::from_fn(2, 5, |i, j| i == 0 && j < 2);
+        let candidates = Labels::from_fn(2, 5, |i, _| i == 0);
+        let epsilon = Epsilon::of(&truth, &candidates, None);
+        assert_eq!((epsilon.candidate, epsilon.drop_all), (0.3, 0.2));
+        assert_eq!((epsilon.pseudo, epsilon.judgement()), (None, None));
     }
 
     #[test]

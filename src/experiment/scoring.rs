@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Budget, ClassifierConfig, ClassifierKind, Prepared, Score, Values};
 use crate::Result;
 use crate::classify::prior::Prior;
-use crate::classify::{Classifier, Prediction, Targets};
+use crate::classify::{Classifier, Model, Prediction, Targets};
 use crate::data::Labels;
 use crate::data::choice::choice;
 use crate::measure::{Comparison, Convention, CoverageForm, Summary};
@@ -109,8 +109,9 @@ impl Scorer<'_> {
         };
         let mut scores = Vec::new();
         for (trained_on, targets) in self.targets() {
+            let judged_by = self.judged_by(trained_on);
             for config in &self.scoring.classifiers {
-                if let Some(classifier) = config.build() {
+                if let Some(classifier) = config.build(trained_on, judged_by) {
                     let name = config.kind.name();
                     self.sweep(truth, trained_on, targets, name, classifier.as_ref(), &mut scores)?;
                 }
@@ -128,6 +129,7 @@ impl Scorer<'_> {
                 measures: self.measure(truth, &found)?,
                 by_chance: Vec::new(),
                 c: None,
+                threshold: None,
                 nan_scores: found.scores.nan(),
             });
         }
@@ -154,7 +156,7 @@ impl Scorer<'_> {
                 continue;
             }
             let best = self.fitted.ranking[..features].iter().map(|r| r.feature).collect();
-            let (found, c) = self.classify(best, targets, classifier)?;
+            let (found, model) = self.classify(best, targets, classifier)?;
             scores.push(Score {
                 trained_on,
                 classifier: name.to_owned(),
@@ -162,7 +164,8 @@ impl Scorer<'_> {
                 features,
                 measures: self.measure(truth, &found)?,
                 by_chance: self.chance(truth, features, targets, classifier)?,
-                c,
+                c: model.chosen_c(),
+                threshold: model.chosen_threshold(),
                 nan_scores: found.scores.nan(),
             });
         }
@@ -192,19 +195,28 @@ impl Scorer<'_> {
         Ok(mean_values(&all))
     }
 
-    /// Trains on the given columns and predicts the test part; with the C that was chosen.
+    /// Trains on the given columns and predicts the test part.
     fn classify(
         &self,
         columns: Vec<usize>,
         targets: Targets<'_>,
         classifier: &dyn Classifier,
-    ) -> Result<(Prediction, Option<f64>)> {
+    ) -> Result<(Prediction, Box<dyn Model>)> {
         // Without features there is only the prior.
         let classifier = if columns.is_empty() { &Prior } else { classifier };
         let train = self.prepared.train.select_cols(&columns);
         let model = classifier.fit(&train, targets, &self.streams)?;
         let found = model.predict(&self.prepared.test.select_cols(&columns))?;
-        Ok((found, model.chosen_c()))
+        Ok((found, model))
+    }
+
+    /// Labels that a classifier's C is judged by: the candidates, the only labels that a user has and
+    /// nobody has estimated. A classifier that is given the truth is judged by the truth.
+    fn judged_by(&self, trained_on: TrainLabels) -> &Labels {
+        match (trained_on, &self.prepared.truth) {
+            (TrainLabels::Truth, Some(truth)) => truth,
+            _ => &self.prepared.candidates,
+        }
     }
 
     fn measure(&self, truth: &Labels, found: &Prediction) -> Result<Vec<Values>> {

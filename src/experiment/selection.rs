@@ -18,8 +18,8 @@ pub struct Request {
     pub protocol: Protocol,
     /// Number of features to select.
     pub budget: Budget,
-    /// C of the SVM that scores the result; None: by cross-validation.
-    pub svm_c: Option<f64>,
+    /// The classifier that scores the result.
+    pub classifier: ClassifierConfig,
     /// The fold that is held out, so that the result can be scored; None: all rows train.
     pub hold_out: Option<usize>,
 }
@@ -28,10 +28,9 @@ impl Request {
     /// The plan whose only method is POMDP-FS. A held-out fold is scored under every kind of
     /// training labels.
     pub fn plan<'a>(&self, data: &'a Dataset) -> Result<Plan<'a>> {
-        let svm = ClassifierConfig { c: self.svm_c, ..ClassifierConfig::new(ClassifierKind::Svm) };
         let scoring = Scoring {
             train_labels: TrainLabels::ALL.to_vec(),
-            classifiers: vec![svm],
+            classifiers: vec![self.classifier.clone()],
             budgets: vec![self.budget],
             ..Scoring::default()
         };
@@ -106,7 +105,7 @@ pub fn fit<'a>(
         config: config.clone(),
         protocol: Protocol { seed, ..Protocol::default() },
         budget,
-        svm_c: None,
+        classifier: ClassifierConfig::new(ClassifierKind::Svm),
         hold_out: None,
     };
     if data.candidates.is_none() {

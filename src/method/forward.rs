@@ -34,7 +34,7 @@ impl Method for Forward {
     }
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let targets = self.settings.targets.make(training)?;
+        let targets = self.settings.targets.make(training, &context.streams)?;
         let factor = choose_factor(training.x, &targets, &context.streams);
         let columns = Columns::new(training.x);
         let mut probe = AllRows::new(&columns, &targets, factor);

@@ -11,6 +11,7 @@ mod fpml;
 mod kmeans;
 mod learner;
 mod linear_predictor;
+mod logistic;
 mod mutual_information;
 mod nlr;
 pub mod observation;
@@ -24,10 +25,10 @@ mod pml_fsmir;
 mod pml_fsso;
 mod pml_ld;
 pub mod pomdp_fs;
-mod ridge_form;
-mod schirn;
 mod probe;
 mod ridge;
+mod ridge_form;
+mod schirn;
 pub mod settings;
 mod standard;
 mod verdict;
@@ -174,7 +175,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 21] = [
     "pomdp-fs",
     "pomdp-fs-paper",
     "pml-fsla",
@@ -192,6 +193,10 @@ pub const NAMES: [&str; 17] = [
     "random",
     "all",
     "zeros",
+    "drop-all",
+    "logistic",
+    "logistic-context",
+    "mutual-information",
 ];
 
 /// The method with this name, with its default settings.
@@ -214,6 +219,10 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
         "random" => Ok(Box::new(controls::Random)),
         "all" => Ok(Box::new(controls::All)),
         "zeros" => Ok(Box::new(controls::Zeros)),
+        "logistic" => Ok(Box::new(logistic::Logistic::new(false))),
+        "logistic-context" => Ok(Box::new(logistic::Logistic::new(true))),
+        "drop-all" => Ok(Box::new(controls::DropAll)),
+        "mutual-information" => Ok(Box::new(controls::MutualInformation::default())),
         _ => Err(Error::config(format!(
             "found method '{name}', expected one of {}",
             NAMES.join(", ")

@@ -32,7 +32,7 @@ impl Method for Ridge {
     }
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let targets = self.settings.targets.make(training)?;
+        let targets = self.settings.targets.make(training, &context.streams)?;
         let factor = choose_factor(training.x, &targets, &context.streams);
         let weights = ridge(&Columns::new(training.x), &targets, factor);
         Ok(Fitted { ranking: rank(&row_norms(&weights)), ..Fitted::default() })

@@ -25,6 +25,7 @@ fn results() -> Results {
             measures: vec![Values([0.25 + fold as f64 / 2.0; METRICS.len()])],
             by_chance: vec![Values([0.125; METRICS.len()])],
             c: None,
+            threshold: None,
             nan_scores: 0,
         }],
         seconds: 1.5,

@@ -73,6 +73,7 @@ fn entry(entry: &Entry<'_>, results: &Results) -> Value {
         "warnings": warnings,
         "settings": cells().map(|c| &c.settings).collect::<Vec<_>>(),
         "svm_c": scores().map(|s| s.c).collect::<Vec<_>>(),
+        "threshold": scores().map(|s| s.threshold).collect::<Vec<_>>(),
         "nan_scores": scores().map(|s| s.nan_scores).sum::<usize>(),
         "fits": cells().map(|c| c.fits).sum::<usize>(),
         "cells": cells().map(|c| &c.id).collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! The tables of an evaluation: what the exporters for people have in common.
 
 use super::TextTable;
-use crate::experiment::{Entry, Results, moments};
+use crate::experiment::{Entry, Epsilon, Results, moments};
 use crate::measure::{Convention, METRICS};
 
 /// A table and what it shows.
@@ -69,6 +69,13 @@ pub(super) fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
+/// ε of the method's labels, and of the two answers that need no method.
+const EPSILON: [(&str, fn(&Epsilon) -> Option<f64>); 3] = [
+    ("ε pseudo ↓", |e| e.pseudo),
+    ("ε candidates", |e| Some(e.candidate)),
+    ("ε drop-all", |e| Some(e.drop_all)),
+];
+
 /// Mean and standard deviation of every metric, one line per entry. The classifier is named if there
 /// are several.
 fn scores(entries: &[&Entry<'_>]) -> TextTable {
@@ -79,22 +86,24 @@ fn scores(entries: &[&Entry<'_>]) -> TextTable {
         let arrow = if m.higher_is_better { "↑" } else { "↓" };
         format!("{} {arrow}", m.name)
     }));
-    header.push("ε pseudo ↓".to_owned());
+    header.extend(EPSILON.map(|(name, _)| name.to_owned()));
     let mut table = TextTable::new(header);
     for entry in entries {
         let mut row = vec![entry.method.to_owned(), entry.trained_on.name().to_owned()];
         row.extend(several.then(|| entry.classifier.to_owned()));
         row.extend((0..METRICS.len()).map(|k| plus_minus(&entry.values(0, k))));
-        let epsilon = entry.epsilon(|e| e.pseudo);
-        row.push(epsilon.map_or_else(|| "-".to_owned(), |e| plus_minus(&e)));
+        row.extend(EPSILON.map(|(_, which)| match entry.epsilon(which) {
+            Some(values) => plus_minus(&values),
+            None => "-".to_owned(),
+        }));
         table.push(row.clone());
         let chance: Option<Vec<_>> = (0..METRICS.len()).map(|k| entry.by_chance(0, k)).collect();
         if let Some(chance) = chance {
             row[0] = format!("{}, random features", entry.method);
-            let first = row.len() - 1 - METRICS.len();
+            let first = row.len() - EPSILON.len() - METRICS.len();
             row.truncate(first);
             row.extend(chance.iter().map(|values| plus_minus(values)));
-            row.push("-".to_owned());
+            row.extend(EPSILON.map(|_| "-".to_owned()));
             table.push(row);
         }
     }

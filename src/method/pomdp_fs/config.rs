@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::belief::network::{BeliefConfig, BeliefNetwork};
 use super::network::NetworkConfig;
+use super::stage2::sequential::Stage2Settings;
 use crate::method::settings::{Settings, within};
 use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
 use crate::{Error, Result};
@@ -97,6 +98,13 @@ pub struct Config {
     pub lambda_fs: f64,
     /// β, momentum of the moving-average baseline (preset `paper`).
     pub beta: f64,
+    /// Rollouts of Stage 2; the last half of them makes the ranking (preset `observation`).
+    pub rollouts: usize,
+    /// η of the natural gradient of Stage 2 (preset `observation`).
+    pub rate_rollout: f64,
+    /// γ, weight of a second step: 0 is greedy, 1 plans two steps where a pair of features calls for
+    /// it (preset `observation`).
+    pub gamma: f64,
     /// τ_act, softmax temperature of the feature policy.
     pub temperature: f64,
     /// Largest norm of a gradient; longer ones are scaled down.
@@ -142,6 +150,9 @@ impl Config {
             rate_psi: 1e-3,
             lambda_fs: 1.0,
             beta: 0.9,
+            rollouts: 10,
+            rate_rollout: 3.0,
+            gamma: 1.0,
             temperature: 1.0,
             clip: 5.0,
             ranking: Ranking::Frequency,
@@ -164,7 +175,7 @@ impl Config {
     }
 
     /// Numeric settings that always have a value: name, value, smallest, largest.
-    fn ranges(&self) -> [(&'static str, f64, f64, f64); 24] {
+    fn ranges(&self) -> [(&'static str, f64, f64, f64); 27] {
         let n = |v: usize| v as f64;
         [
             ("width", n(self.width), 1.0, 4096.0),
@@ -189,6 +200,9 @@ impl Config {
             ("rate_psi", self.rate_psi, 0.0, 1.0),
             ("lambda_fs", self.lambda_fs, 0.0, 1e6),
             ("beta", self.beta, 0.0, 1.0),
+            ("rollouts", n(self.rollouts), 1.0, 1e6),
+            ("rate_rollout", self.rate_rollout, 0.0, 1e3),
+            ("gamma", self.gamma, 0.0, 1.0),
             ("clip", self.clip, 1e-6, 1e6),
             ("memory_limit", n(self.memory_limit), 16.0, 1e6),
         ]
@@ -227,6 +241,11 @@ impl Config {
             encoder: self.encoder(features, labels),
             context: (self.context_width, self.context_heads),
         })
+    }
+
+    /// The sequential policy of Stage 2.
+    pub fn stage2(&self) -> Stage2Settings {
+        Stage2Settings { rollouts: self.rollouts, rate: self.rate_rollout, gamma: self.gamma }
     }
 
     fn encoder(&self, features: usize, labels: usize) -> EncoderConfig {

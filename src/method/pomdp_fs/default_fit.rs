@@ -6,9 +6,10 @@ use super::belief::checkpoint::{pack, unpack};
 use super::belief::verdict::judge;
 use super::belief::{BeliefFit, Beliefs};
 use super::config::Config;
-use super::fit::{Trained, fingerprint};
+use super::fit::{History2, Trained, fingerprint};
 use super::model::Weights;
 use super::stage1::labels::pseudo_labels;
+use super::stage2::sequential::select_features;
 use crate::linalg::Mat;
 use crate::method::settings::Settings;
 use crate::method::{Context, Fitted, Observer, Training};
@@ -31,26 +32,25 @@ pub(super) fn fit(
     let found = stage1(config, training, &name, context)?;
     let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
     let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
-    let d = training.x.cols();
-    let weights = &found.model.linear.plain;
-    let scores: Vec<f64> =
-        (0..d).map(|f| weights.row(f).iter().map(|w| w * w).sum::<f64>()).collect();
-    let features = super::stage2::ranking::FeatureStatistics {
-        frequency: scores.clone(),
-        credit: scores.clone(),
-        score: scores.clone(),
-    };
+    let selected = select_features(
+        training.x,
+        &confidence,
+        &config.stage2(),
+        context.budget,
+        &streams.child("stage2"),
+        context.observer,
+    )?;
     let rho = &found.linear.rho;
     Ok(Fitted {
-        ranking: crate::method::rank(&scores),
+        ranking: selected.ranking,
         pseudo: Some(pseudo),
         confidence: Some(confidence),
         verdict: Some(verdict),
         trained: Some(Arc::new(Trained {
-            features,
+            features: selected.statistics,
             rho: Some(rho.iter().sum::<f64>() / rho.len().max(1) as f64),
             weights: Weights::Belief(found.model),
-            history: (found.history, Vec::new()),
+            history: (found.history, History2::Rollouts(selected.history)),
         })),
         ..Fitted::default()
     })

@@ -14,6 +14,7 @@ use super::network::Network;
 use super::stage1::labels::pseudo_labels;
 use super::stage1::train::{Epoch1, State1, Trainer1};
 use super::stage2::ranking::FeatureStatistics;
+use super::stage2::sequential::RolloutRecord;
 use super::stage2::train::{Epoch2, State2, Trainer2};
 use crate::data::Labels;
 use crate::linalg::Mat;
@@ -49,8 +50,27 @@ pub struct Trained {
     pub weights: Weights,
     /// The noise rate, if there is an observation model.
     pub rho: Option<f64>,
-    /// Epochs of both stages.
-    pub history: (Vec<Epoch1>, Vec<Epoch2>),
+    /// Epochs of Stage 1, and Stage 2's.
+    pub history: (Vec<Epoch1>, History2),
+}
+
+/// How Stage 2 went.
+#[derive(Clone, Debug, PartialEq)]
+pub enum History2 {
+    /// Preset `paper`: epochs.
+    Epochs(Vec<Epoch2>),
+    /// Preset `observation`: rollouts.
+    Rollouts(Vec<RolloutRecord>),
+}
+
+impl History2 {
+    /// Supervised loss before and after the selection, in each epoch or rollout.
+    pub fn losses(&self) -> Vec<(f64, f64)> {
+        match self {
+            History2::Epochs(all) => all.iter().map(|e| (e.loss_start, e.loss_end)).collect(),
+            History2::Rollouts(all) => all.iter().map(|r| (r.loss_start, r.loss_end)).collect(),
+        }
+    }
 }
 
 /// A fit in the making.
@@ -278,7 +298,7 @@ impl<'a> Fit<'a> {
                 features,
                 weights: Weights::Printed { selector: state.p, disambiguator: self.disambiguator },
                 rho: None,
-                history: (self.progress.history1, self.progress.history2),
+                history: (self.progress.history1, History2::Epochs(self.progress.history2)),
             })),
             ..Fitted::default()
         }

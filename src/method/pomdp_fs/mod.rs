@@ -42,7 +42,7 @@ pub mod stage2;
 
 pub use columns::Matched;
 pub use config::{Config, Preset, Ranking};
-pub use fit::{Fit, Progress, Trained};
+pub use fit::{Fit, History2, Progress, Trained};
 pub use method::PomdpFs;
 pub use model::{Description, Model, Weights};
 pub use network::{Network, NetworkConfig};

@@ -6,22 +6,27 @@ use crate::Result;
 use crate::linalg::Mat;
 use crate::method::Training;
 use crate::method::factorise::indicator;
+use crate::method::logistic::default_posteriors;
 use crate::method::settings::Settings;
+use crate::rng::Streams;
 
 /// Where the targets come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The candidate labels as they are.
+    /// Cross-fitted posteriors of logistic regression with label context.
     #[default]
+    Posterior,
+    /// The candidate labels as they are.
     Candidates,
 }
 
 impl Source {
     /// The targets, n × L in [0, 1]. The one place where they are made.
-    pub fn make(self, training: &Training<'_>) -> Result<Mat<f64>> {
+    pub fn make(self, training: &Training<'_>, streams: &Streams) -> Result<Mat<f64>> {
         training.check()?;
         match self {
+            Source::Posterior => Ok(default_posteriors(training, streams)),
             Source::Candidates => Ok(indicator(training.candidates)),
         }
     }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::page::{FeatureBar, Figure, LabelBar, MetricTable, SelectPage, Tile, grouped};
-use super::summary::{candidates_and_kept, errors};
+use super::summary::candidates_and_kept;
 use crate::experiment::{Score, Selection};
 use crate::measure::METRICS;
-use crate::method::pomdp_fs::{Preset, Ranking};
+use crate::method::pomdp_fs::{Config, Preset, Ranking};
 use crate::report::{Colour, LineChart, Series};
 
 /// Number of features with a bar of their own.
@@ -22,7 +22,7 @@ pub(super) fn page(selection: &Selection<'_>) -> SelectPage {
         stage2,
         features: features(selection),
         budget: selection.budget,
-        score: meaning(selection.config.ranking).to_owned(),
+        score: meaning(&selection.config).to_owned(),
         scores_by_rank: scores_by_rank(selection),
         labels: labels(selection),
         metrics: metrics(selection),
@@ -59,15 +59,18 @@ fn story(selection: &Selection<'_>) -> Vec<String> {
         grouped(selection.budget),
         grouped(d.d())
     ));
-    if let Some((before, after)) = errors(selection) {
-        let verdict = match after {
-            a if a < before => "The labels became cleaner",
-            a if a > before => "The labels became worse",
-            _ => "The labels are as wrong as before",
-        };
+    if let Some(verdict) = &selection.outcome.result.verdict {
+        story.insert(0, verdict.text.clone());
+        story.extend(verdict.warnings.iter().map(|w| format!("Warning: {w}.")));
+    }
+    if let Some(e) = selection.outcome.result.epsilon
+        && let (Some(after), Some(judgement)) = (e.pseudo, e.judgement())
+    {
         story.push(format!(
-            "{verdict}: {:.2} % of all label cells are wrong with all candidates, {:.2} % after.",
-            100.0 * before,
+            "{:.2} % of all label cells are wrong with all candidates, {:.2} % without any label, \
+             {:.2} % with the labels that were kept: {judgement}.",
+            100.0 * e.candidate,
+            100.0 * e.drop_all,
             100.0 * after
         ));
     }
@@ -96,11 +99,13 @@ fn tiles(selection: &Selection<'_>) -> Vec<Tile> {
             format!("of {}", grouped(selection.data.d())),
         ),
     ];
-    if let Some((before, after)) = errors(selection) {
+    if let Some(e) = selection.outcome.result.epsilon
+        && let Some(after) = e.pseudo
+    {
         tiles.push(tile(
             format!("{after:.4}"),
             "wrong label cells (ε)",
-            format!("{before:.4} with all candidates"),
+            format!("{:.4} with all candidates, {:.4} with no label", e.candidate, e.drop_all),
         ));
     }
     if let Some(rho) = selection.trained().rho {
@@ -108,7 +113,7 @@ fn tiles(selection: &Selection<'_>) -> Vec<Tile> {
             Some(rate) => format!("{rate:.3} was added"),
             None => "chance that a wrong label is a candidate".to_owned(),
         };
-        tiles.push(tile(format!("{rho:.3}"), "learned noise rate (ρ)", note));
+        tiles.push(tile(format!("{rho:.3}"), "noise rate (ρ)", note));
     }
     tiles
 }
@@ -118,21 +123,16 @@ fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
     let one = |f: fn(&_) -> f64| first.iter().map(f).collect::<Vec<f64>>();
     let mut stage1 = vec![figure(
         "Stage 1: loss",
-        "How well the labels that were kept can be predicted from the features, with the penalty \
-         for neighbours that differ.",
+        "How well the labels that the policy keeps can be predicted while learning.",
         vec![line("loss", Colour::Blue, one(|e| e.bce + e.graph))],
     )];
     if selection.config.preset == Preset::Observation {
-        let mut rho = figure(
-            "Stage 1: noise rate ρ",
-            "It should settle. A rate that keeps falling says that the model has begun to believe \
-             the noise.",
-            vec![line("learned", Colour::Blue, first.iter().filter_map(|e| e.rho).collect())],
-        );
-        if let Some(rate) = selection.noise {
-            (rho.chart.reference, rho.dashed) = (Some(rate), Some(format!("added: {rate:.3}")));
-        }
-        stage1.push(rho);
+        stage1.push(figure(
+            "Stage 1: held-out loss",
+            "−ln P(C) per cell of rows that the models had not seen. The first value is the linear \
+             belief; training ends when it falls no more, and the best value decides.",
+            vec![line("held out", Colour::Blue, first.iter().filter_map(|e| e.held_out).collect())],
+        ));
     }
     stage1.push(figure(
         "Stage 1: confidence",
@@ -144,27 +144,31 @@ fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
         ],
     ));
     let epsilon: Vec<f64> = first.iter().filter_map(|e| e.epsilon).collect();
-    if let Some((before, _)) = errors(selection) {
+    if let Some(e) = selection.outcome.result.epsilon {
+        let (before, none) = (e.candidate, e.drop_all);
         let mut wrong = figure(
             "Stage 1: wrong label cells ε",
             "Measured with the true labels, which the method never sees. Below the dashed line the \
-             labels are cleaner than the candidates.",
+             labels are cleaner than both the candidates and no label at all.",
             vec![line("pseudo labels", Colour::Blue, epsilon)],
         );
-        wrong.chart.reference = Some(before);
-        wrong.dashed = Some(format!("all candidates: {before:.4}"));
+        wrong.chart.reference = Some(before.min(none));
+        wrong.dashed = Some(match before <= none {
+            true => format!("all candidates: {before:.4}"),
+            false => format!("no label: {none:.4}"),
+        });
         stage1.push(wrong);
     }
-    let two = |f: fn(&_) -> f64| second.iter().map(f).collect::<Vec<f64>>();
+    let losses = second.losses();
     let mut stage2 = Vec::new();
-    if !second.is_empty() {
+    if !losses.is_empty() {
         stage2.push(figure(
             "Stage 2: loss",
             "Loss of predicting the labels with no feature and with those that a rollout selects: the \
              gap is what the features tell.",
             vec![
-                line("nothing selected", Colour::Orange, two(|e| e.loss_start)),
-                line("end of a rollout", Colour::Blue, two(|e| e.loss_end)),
+                line("nothing selected", Colour::Orange, losses.iter().map(|l| l.0).collect()),
+                line("end of a rollout", Colour::Blue, losses.iter().map(|l| l.1).collect()),
             ],
         ));
     }
@@ -259,8 +263,11 @@ fn settings(selection: &Selection<'_>) -> Vec<(String, String)> {
     all.iter().map(|(key, value)| (key.clone(), text(value))).collect()
 }
 
-fn meaning(ranking: Ranking) -> &'static str {
-    match ranking {
+fn meaning(config: &Config) -> &'static str {
+    if config.preset == Preset::Observation {
+        return "how early the policy selects the feature: 1 in the first step, below 1/T never";
+    }
+    match config.ranking {
         Ranking::Frequency => "share of the rollouts in which the feature was selected",
         Ranking::Score => "average probability that the policy gives the feature",
         Ranking::Credit => "how much the loss falls, on average, when the feature is selected",

@@ -8,6 +8,9 @@ use super::content::page;
 use super::label_table;
 use super::summary::summary;
 use crate::experiment::Selection;
+use crate::method::pomdp_fs::History2;
+use crate::method::pomdp_fs::stage2::sequential::RolloutRecord;
+use crate::method::pomdp_fs::stage2::train::Epoch2;
 use crate::report::csv_bytes;
 use crate::{Result, io};
 
@@ -78,6 +81,7 @@ fn history(selection: &Selection<'_>) -> Result<Vec<u8>> {
         "graph",
         "reward",
         "rho",
+        "held_out_loss",
         "mean_p",
         "entropy",
         "epsilon",
@@ -87,6 +91,7 @@ fn history(selection: &Selection<'_>) -> Result<Vec<u8>> {
         "loss_end",
         "policy_loss",
         "baseline",
+        "certainty",
     ]
     .map(str::to_owned);
     let (first, second) = &selection.trained().history;
@@ -94,19 +99,37 @@ fn history(selection: &Selection<'_>) -> Result<Vec<u8>> {
         let mut row = vec!["1".to_owned(), (k + 1).to_string()];
         row.extend([e.bce, e.graph, e.reward].map(|v| v.to_string()));
         let known = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
-        row.push(known(e.rho));
+        row.extend([known(e.rho), known(e.held_out)]);
         row.extend([e.mean_p, e.entropy].map(|v| v.to_string()));
         row.push(known(e.epsilon));
         row.extend([e.gradient_norm, e.policy_gradient_norm].map(|v| v.to_string()));
-        row.extend(std::iter::repeat_n(String::new(), 4));
+        row.extend(std::iter::repeat_n(String::new(), 5));
         row
     });
-    let two = second.iter().enumerate().map(|(k, e)| {
+    // Gradient norm, loss before and after, policy loss, baseline, certainty.
+    let numbers: Vec<[Option<f64>; 6]> = match second {
+        History2::Epochs(epochs) => {
+            let of = |e: &Epoch2| {
+                let known = [e.gradient_norm, e.loss_start, e.loss_end, e.policy, e.baseline];
+                let [norm, start, end, policy, baseline] = known.map(Some);
+                [norm, start, end, policy, baseline, None]
+            };
+            epochs.iter().map(of).collect()
+        }
+        History2::Rollouts(rollouts) => {
+            let of = |r: &RolloutRecord| {
+                let [start, end, certainty] = [r.loss_start, r.loss_end, r.certainty].map(Some);
+                [None, start, end, None, None, certainty]
+            };
+            rollouts.iter().map(of).collect()
+        }
+    };
+    let two = numbers.into_iter().enumerate().map(|(k, values)| {
         let mut row = vec!["2".to_owned(), (k + 1).to_string()];
-        row.extend(std::iter::repeat_n(String::new(), 7));
-        row.push(e.gradient_norm.to_string());
-        row.push(String::new());
-        row.extend([e.loss_start, e.loss_end, e.policy, e.baseline].map(|v| v.to_string()));
+        row.extend(std::iter::repeat_n(String::new(), 8));
+        let [norm, rest @ ..] = values.map(|v| v.map_or(String::new(), |v| v.to_string()));
+        row.extend([norm, String::new()]);
+        row.extend(rest);
         row
     });
     csv_bytes(&head, one.chain(two))

@@ -13,12 +13,6 @@ pub fn candidates_and_kept(selection: &Selection<'_>) -> (usize, usize) {
     (selection.outcome.prepared.candidates.count(), pseudo.count())
 }
 
-/// ε of the candidates and of the pseudo labels, if the truth is known.
-pub fn errors(selection: &Selection<'_>) -> Option<(f64, f64)> {
-    let epsilon = selection.outcome.result.epsilon?;
-    Some((epsilon.candidate, epsilon.pseudo?))
-}
-
 /// All metrics by key.
 fn by_key(values: &Values) -> Value {
     let all = METRICS.iter().zip(values.0).map(|(m, v)| (m.key.to_owned(), json!(v)));

@@ -1,0 +1,100 @@
+use super::judge::Judge;
+use super::platt::Platt;
+use super::rbf_svm::RbfSvm;
+use super::svm::LinearSvm;
+use super::threshold::Threshold;
+use super::tune::{GRID, HasCost, Rule, Tuned};
+use super::{Classifier, Model, Targets};
+use crate::data::Labels;
+use crate::linalg::Mat;
+use crate::measure::{Comparison, Convention, micro_f1};
+use crate::rng::Streams;
+
+/// Normal features; label j is on where feature j is large, so every label has fewer than half.
+fn set(n: usize, labels: usize, cut: f64) -> (Mat<f64>, Labels) {
+    let mut r = Streams::new(2).stream("tune");
+    let x = Mat::from_fn(n, 12, |_, _| r.normal());
+    let y = Labels::from_fn(n, labels, |i, j| x[(i, j)] > cut);
+    (x, y)
+}
+
+fn tuned<C>(machine: C, judge: Judge<'_>) -> Tuned<'_, C> {
+    Tuned { machine, rule: Rule { c: None, judge, threshold: Threshold::F1 } }
+}
+
+fn fit<C: HasCost>(tuned: &Tuned<'_, C>, x: &Mat<f64>, y: &Labels) -> Box<dyn Model> {
+    tuned.fit(x, Targets::Labels(y), &Streams::new(0)).unwrap()
+}
+
+#[test]
+fn the_choice_is_on_the_grid_and_repeatable() {
+    let (x, y) = set(90, 2, 0.0);
+    for judge in [Judge::Ranking(&y), Judge::ThreeMetrics] {
+        let run = || {
+            let model = fit(&tuned(LinearSvm::default(), judge), &x, &y);
+            (model.chosen_c(), model.chosen_threshold(), model.predict(&x).unwrap())
+        };
+        let (first, again) = (run(), run());
+        assert_eq!(first, again);
+        assert!(GRID.contains(&first.0.unwrap()) && first.1.unwrap().is_finite());
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert_eq!(one.install(run), first, "the number of threads");
+    }
+    let kernel = fit(&tuned(RbfSvm::default(), Judge::ThreeMetrics), &x, &y);
+    let c = kernel.chosen_c().unwrap();
+    assert!(c >= 1e-2, "too stiff to follow the line: {c}");
+    let (single, label) = (x.select_rows(&[0]), y.select_rows(&[0]));
+    let model = fit(&tuned(LinearSvm::default(), Judge::Ranking(&label)), &single, &label);
+    assert!(model.chosen_threshold().unwrap().is_finite());
+}
+
+/// The judge's labels decide, not those of the training: a machine whose training labels are the
+/// opposite of the candidates is best when it is stiff.
+#[test]
+fn the_candidates_judge() {
+    // The second label is frequent and does not depend on the features, so that a stiff machine is
+    // not right about the first.
+    let (x, mut y) = set(300, 2, 0.0);
+    (0..300).for_each(|i| y.set(i, 1, i % 5 != 0));
+    let opposite = Labels::from_fn(300, 2, |i, j| if j == 0 { !y.get(i, j) } else { y.get(i, j) });
+    let choose = |judge| fit(&tuned(LinearSvm::default(), judge), &x, &y).chosen_c().unwrap();
+    let (right, wrong) = (choose(Judge::Ranking(&y)), choose(Judge::Ranking(&opposite)));
+    assert!(wrong < right, "{wrong} by the opposite labels, {right} by the same");
+    let short = y.select_rows(&[0, 1]);
+    let machine = tuned(LinearSvm::default(), Judge::Ranking(&short));
+    let e = machine.fit(&x, Targets::Labels(&y), &Streams::new(0)).err().unwrap();
+    assert!(e.message().contains("labels of shape 2 × 2 to judge by"), "{e}");
+}
+
+/// Rare labels: at a small C no margin is positive; the chosen threshold finds the labels, and a C
+/// that is given is used and not reported as a choice.
+#[test]
+fn the_threshold_finds_rare_labels() {
+    let (x, y) = set(300, 3, 1.0);
+    let f1 = |threshold, c| {
+        let rule = Rule { c: Some(c), judge: Judge::Ranking(&y), threshold };
+        let machine = Tuned { machine: LinearSvm::default(), rule };
+        let model = fit(&machine, &x, &y);
+        assert_eq!(model.chosen_c(), None);
+        assert_eq!(model.chosen_threshold().is_some(), threshold == Threshold::F1);
+        let found = model.predict(&x).unwrap();
+        let compared = Comparison::new(&y, &found.scores, &found.labels).unwrap();
+        micro_f1(&compared, Convention::ScikitLearn)
+    };
+    let (chosen, fixed) = (f1(Threshold::F1, 1e-4), f1(Threshold::Fixed, 1e-4));
+    assert!(fixed < 0.1 && chosen > 0.6, "{chosen} chosen, {fixed} fixed");
+    // Probabilities too.
+    let platt = tuned(Platt { inner: LinearSvm::default() }, Judge::Ranking(&y));
+    let t = fit(&platt, &x, &y).chosen_threshold().unwrap();
+    assert!((0.0..1.0).contains(&t), "{t}");
+}
+
+/// Confidences of zero: nothing is learned and nothing is predicted.
+#[test]
+fn no_label_at_all() {
+    let (x, y) = set(30, 2, 0.0);
+    let none = Mat::zeros(30, 2);
+    let machine = tuned(LinearSvm::default(), Judge::Ranking(&y));
+    let model = machine.fit(&x, Targets::Confidence(&none), &Streams::new(0)).unwrap();
+    assert_eq!(model.predict(&x).unwrap().labels.count(), 0);
+}
