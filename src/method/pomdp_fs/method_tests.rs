@@ -43,7 +43,7 @@ fn the_observation_model_removes_noise() {
     assert_eq!(outcome.ranking.len(), 8);
     let verdict = outcome.verdict.unwrap();
     assert_eq!(verdict.status, crate::method::Status::Cleaned, "{verdict:?}");
-    assert!(trained.history.0.len() > 1 && !trained.history.1.is_empty());
+    assert!(trained.history.0.len() > 1 && !trained.history.1.losses().is_empty());
 }
 
 #[test]

@@ -118,9 +118,12 @@ impl<'a> BeliefFit<'a> {
 
     /// Whether another epoch may help.
     pub fn more(&self) -> bool {
-        let config = self.shared.config;
-        let best = self.state.best.as_ref().map_or(0, |b| b.epoch);
-        self.state.epoch < config.epochs1 && self.state.epoch < best + config.patience
+        let (config, epoch) = (self.shared.config, self.state.epoch);
+        // The networks start below the linear belief and need some epochs to reach it, so they are
+        // measured by their own lowest loss.
+        let losses = self.state.history.iter().map(|e| e.held_out.unwrap_or(f64::INFINITY));
+        let lowest = losses.enumerate().skip(1).min_by(|a, b| a.1.total_cmp(&b.1));
+        epoch < config.epochs1 && epoch < lowest.map_or(0, |(k, _)| k) + config.patience
     }
 
     /// One epoch of every part.
