@@ -66,11 +66,13 @@ fn the_candidates_judge() {
     assert!(e.message().contains("labels of shape 2 × 2 to judge by"), "{e}");
 }
 
-/// Rare labels: at a small C no margin is positive; the chosen threshold finds the labels, and a C
-/// that is given is used and not reported as a choice.
+/// Rare labels that are never probable: hardly a margin is positive, but the chosen threshold finds
+/// them. A C that is given is used and not reported as a choice.
 #[test]
 fn the_threshold_finds_rare_labels() {
-    let (x, y) = set(300, 3, 1.0);
+    let (x, _) = set(600, 3, 0.0);
+    let mut r = Streams::new(3).stream("rare");
+    let y = Labels::from_fn(600, 3, |i, j| x[(i, j)] + 2.0 * r.normal() > 3.0);
     let f1 = |threshold, c| {
         let rule = Rule { c: Some(c), judge: Judge::Ranking(&y), threshold };
         let machine = Tuned { machine: LinearSvm::default(), rule };
@@ -81,8 +83,8 @@ fn the_threshold_finds_rare_labels() {
         let compared = Comparison::new(&y, &found.scores, &found.labels).unwrap();
         micro_f1(&compared, Convention::ScikitLearn)
     };
-    let (chosen, fixed) = (f1(Threshold::F1, 1e-4), f1(Threshold::Fixed, 1e-4));
-    assert!(fixed < 0.1 && chosen > 0.6, "{chosen} chosen, {fixed} fixed");
+    let (chosen, fixed) = (f1(Threshold::F1, 1e-2), f1(Threshold::Fixed, 1e-2));
+    assert!(chosen > 0.2 && chosen > 2.0 * fixed, "{chosen} chosen, {fixed} fixed");
     // Probabilities too.
     let platt = tuned(Platt { inner: LinearSvm::default() }, Judge::Ranking(&y));
     let t = fit(&platt, &x, &y).chosen_threshold().unwrap();

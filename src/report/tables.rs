@@ -69,8 +69,11 @@ pub(super) fn remarks(results: &Results) -> Vec<String> {
     remarks
 }
 
+/// Which ε a column shows.
+type Which = fn(&Epsilon) -> Option<f64>;
+
 /// ε of the method's labels, and of the two answers that need no method.
-const EPSILON: [(&str, fn(&Epsilon) -> Option<f64>); 3] = [
+const EPSILON: [(&str, Which); 3] = [
     ("ε pseudo ↓", |e| e.pseudo),
     ("ε candidates", |e| Some(e.candidate)),
     ("ε drop-all", |e| Some(e.drop_all)),
