@@ -114,9 +114,7 @@ impl Columns {
     pub fn squares(&self) -> Vec<f64> {
         let square = |a| match &self.entries {
             Entries::Dense(m) => dot(m.row(a), m.row(a)),
-            Entries::Sparse { by_column, .. } => {
-                by_column.list(a).iter().map(|(_, v)| v * v).sum()
-            }
+            Entries::Sparse { by_column, .. } => by_column.list(a).iter().map(|(_, v)| v * v).sum(),
         };
         (0..self.count).map(square).collect()
     }
@@ -205,7 +203,11 @@ mod tests {
         let mut r = Streams::new(1).stream("columns");
         for density in [0.1, 0.9] {
             let counts =
-                Mat::from_fn(40, 7, |_, _| if r.bernoulli(density) { r.uniform() as f32 } else { 0.0 });
+                Mat::from_fn(
+                    40,
+                    7,
+                    |_, _| if r.bernoulli(density) { r.uniform() as f32 } else { 0.0 },
+                );
             let x = Mat::from_fn(40, 7, |i, a| 3.0 * counts[(i, a)] - 0.5 - a as f32);
             let columns = Columns::new(&x);
             assert_eq!(matches!(columns.entries, Entries::Sparse { .. }), density < 0.5);

@@ -78,7 +78,9 @@ impl Moments {
 
 /// ZᵀB, centred.
 pub fn centred_times(times: &Mat<f64>, own: &Moments, centre: &Moments) -> Mat<f64> {
-    Mat::from_fn(times.rows(), times.cols(), |a, j| own.centre_target(times[(a, j)], (a, j), centre))
+    Mat::from_fn(times.rows(), times.cols(), |a, j| {
+        own.centre_target(times[(a, j)], (a, j), centre)
+    })
 }
 
 /// ‖B‖² of centred targets.
@@ -115,9 +117,8 @@ impl Folds {
             let learns = all.without(&own);
             let (own_times, own_squares) = (part.times(&b), part.squares());
             let rest = crate::method::factorise::plus(times.clone(), -1.0, &own_times);
-            let square = |a: usize| {
-                learns.centre_product(squares[a] - own_squares[a], (a, a), &learns)
-            };
+            let square =
+                |a: usize| learns.centre_product(squares[a] - own_squares[a], (a, a), &learns);
             let d = part.count();
             let probe = Probe::new(
                 centred_times(&rest, &learns, &learns),
@@ -152,8 +153,9 @@ impl Folds {
         self.folds.par_iter_mut().for_each(|f| {
             let Fold { own, learns, probe, held_out, products, .. } = f;
             let pairs = total.iter().zip(products.iter()).enumerate();
-            let rest: Vec<f64> =
-                pairs.map(|(b, (all, own))| learns.centre_product(all - own, (a, b), learns)).collect();
+            let rest: Vec<f64> = pairs
+                .map(|(b, (all, own))| learns.centre_product(all - own, (a, b), learns))
+                .collect();
             let products = products.iter().enumerate();
             let own = products.map(|(b, p)| own.centre_product(*p, (a, b), learns)).collect();
             held_out.select(probe, a, rest, own);

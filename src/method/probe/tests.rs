@@ -10,7 +10,8 @@ use crate::rng::Streams;
 /// Features with correlations, some of them sparse, and targets that depend on them.
 fn problem(density: f64) -> (Mat<f32>, Mat<f64>) {
     let mut r = Streams::new(5).stream("probe");
-    let mut x = Mat::from_fn(60, 9, |_, _| if r.bernoulli(density) { r.normal() as f32 } else { 0.0 });
+    let mut x =
+        Mat::from_fn(60, 9, |_, _| if r.bernoulli(density) { r.normal() as f32 } else { 0.0 });
     for i in 0..60 {
         x[(i, 4)] = 0.8 * x[(i, 1)] + 0.2 * x[(i, 4)] - 2.0;
         x[(i, 7)] = 3.0;
@@ -88,7 +89,8 @@ fn what_is_left_of_a_copy() {
     (0..60).for_each(|i| x[(i, 7)] = x[(i, 1)]);
     let columns = Columns::new(&x);
     let mean = (0..60).map(|i| f64::from(x[(i, 1)])).sum::<f64>() / 60.0;
-    let s: f64 = (0..60).map(|i| (f64::from(x[(i, 1)]) - mean) * (f64::from(x[(i, 1)]) - mean)).sum();
+    let s: f64 =
+        (0..60).map(|i| (f64::from(x[(i, 1)]) - mean) * (f64::from(x[(i, 1)]) - mean)).sum();
     for factor in [0.003, 0.1, 10.0] {
         let mut probe = AllRows::new(&columns, &b, factor);
         let before = probe.gain(7);
@@ -111,8 +113,7 @@ fn ridge_on_all_features_and_its_penalty() {
         let z = |i: usize, a: usize| f64::from(x[(i, a)]);
         let ma = mean(&|i| z(i, a));
         for j in 0..2 {
-            let residual =
-                |i: usize| b[(i, j)] - (0..9).map(|a| z(i, a) * w[(a, j)]).sum::<f64>();
+            let residual = |i: usize| b[(i, j)] - (0..9).map(|a| z(i, a) * w[(a, j)]).sum::<f64>();
             let mr = mean(&residual);
             let slope: f64 = (0..60).map(|i| (z(i, a) - ma) * (residual(i) - mr)).sum();
             assert!((slope - 0.1 * 60.0 * w[(a, j)]).abs() < 1e-9, "{a} {j}");

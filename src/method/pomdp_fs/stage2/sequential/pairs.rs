@@ -94,7 +94,8 @@ pub fn with_products(x: &Mat<f32>, pairs: &[Pair]) -> Mat<f32> {
 fn errors(x: &Mat<f32>, columns: &Columns, targets: &Mat<f64>, factor: f64) -> Mat<f64> {
     let z: Mat<f64> = x.cast();
     let predicted = product(z.view(), ridge(columns, targets, factor).view());
-    let mut errors = Mat::from_fn(z.rows(), targets.cols(), |i, j| targets[(i, j)] - predicted[(i, j)]);
+    let mut errors =
+        Mat::from_fn(z.rows(), targets.cols(), |i, j| targets[(i, j)] - predicted[(i, j)]);
     for j in 0..errors.cols() {
         let mean = (0..errors.rows()).map(|i| errors[(i, j)]).sum::<f64>() / errors.rows() as f64;
         (0..errors.rows()).for_each(|i| errors[(i, j)] -= mean);

@@ -88,9 +88,8 @@ mod tests {
             policy.observe(&open, &values);
             policy
         };
-        let expected = |scores| -> f64 {
-            open.iter().map(|&a| at(scores).probabilities[a] * values[a]).sum()
-        };
+        let expected =
+            |scores| -> f64 { open.iter().map(|&a| at(scores).probabilities[a] * values[a]).sum() };
         let mut policy = at(scores);
         let pi = policy.probabilities.clone();
         assert_eq!(pi[3], 0.0, "a selected feature");

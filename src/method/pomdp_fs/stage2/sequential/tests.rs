@@ -42,8 +42,7 @@ fn look_ahead_finds_an_exclusive_or_and_greedy_selection_does_not() {
         assert_eq!((found.pairs[0].first, found.pairs[0].second), (20, 21));
         let greedy = run(&x, &y.to_mat(), 0.0, 4, seed);
         assert!(greedy.pairs.is_empty());
-        let mut context =
-            Context { streams: Streams::new(seed), budget: 4, observer: &mut Silent };
+        let mut context = Context { streams: Streams::new(seed), budget: 4, observer: &mut Silent };
         let training = Training { x: &x, candidates: &y };
         let forward = by_name("forward").unwrap().fit(&training, &mut context).unwrap();
         let control = forward.ranking[..4].iter().map(|r| r.feature);
