@@ -5,6 +5,8 @@ use rayon::prelude::*;
 use super::columns::Columns;
 use super::state::{HeldOut, Probe};
 use crate::linalg::Mat;
+use crate::method::factorise::{plus, product};
+use crate::num::{add_assign, vectorize};
 use crate::rng::Rng;
 
 /// `count` disjoint parts of 0..n in random order, as equal as can be; fewer where n is smaller.
@@ -26,7 +28,7 @@ impl Moments {
     /// Of these columns and targets.
     pub fn new(columns: &Columns, targets: &Mat<f64>) -> Self {
         let ones = Mat::from_fn(1, targets.rows(), |_, _| 1.0);
-        let targets = crate::method::factorise::product(ones.view(), targets.view());
+        let targets = product(ones.view(), targets.view());
         Moments {
             rows: columns.rows() as f64,
             columns: columns.sums(),
@@ -116,7 +118,7 @@ impl Folds {
             let own = Moments::new(&part, &b);
             let learns = all.without(&own);
             let (own_times, own_squares) = (part.times(&b), part.squares());
-            let rest = crate::method::factorise::plus(times.clone(), -1.0, &own_times);
+            let rest = plus(times.clone(), -1.0, &own_times);
             let square =
                 |a: usize| learns.centre_product(squares[a] - own_squares[a], (a, a), &learns);
             let d = part.count();
@@ -142,14 +144,22 @@ impl Folds {
 
     /// How much [`Folds::error`] falls when each feature is selected.
     pub fn gains(&self, out: &mut [f64]) {
-        vectorised_gains(&self.folds, self.rows, out);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (a, out) in out.iter_mut().enumerate() {
+                    let gain = |f: &Fold| f.held_out.gain(&f.probe, a);
+                    *out = self.folds.iter().map(gain).sum::<f64>() / self.rows;
+                }
+            },
+        );
     }
 
     /// Selects a in every fold. Cost: n·d (less where columns are sparse) and d·(3t + 4L) per fold.
     pub fn select(&mut self, a: usize) {
         self.folds.par_iter_mut().for_each(|f| f.columns.products(a, &mut f.products));
         let mut total = vec![0.0; self.folds.first().map_or(0, |f| f.products.len())];
-        self.folds.iter().for_each(|f| crate::num::add_assign(&mut total, &f.products));
+        self.folds.iter().for_each(|f| add_assign(&mut total, &f.products));
         self.folds.par_iter_mut().for_each(|f| {
             let Fold { own, learns, probe, held_out, products, .. } = f;
             let pairs = total.iter().zip(products.iter()).enumerate();
@@ -161,16 +171,4 @@ impl Folds {
             held_out.select(probe, a, rest, own);
         });
     }
-}
-
-fn vectorised_gains(folds: &[Fold], rows: f64, out: &mut [f64]) {
-    crate::num::vectorize(
-        #[inline(always)]
-        || {
-            for (a, out) in out.iter_mut().enumerate() {
-                let sum: f64 = folds.iter().map(|f| f.held_out.gain(&f.probe, a)).sum();
-                *out = sum / rows;
-            }
-        },
-    );
 }

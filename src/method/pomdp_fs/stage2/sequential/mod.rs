@@ -45,7 +45,7 @@ pub struct Stage2Settings {
 
 impl Default for Stage2Settings {
     fn default() -> Self {
-        Stage2Settings { rollouts: 10, rate: 3.0, gamma: 1.0 }
+        Stage2Settings { rollouts: 20, rate: 1.0, gamma: 1.0 }
     }
 }
 

@@ -95,32 +95,40 @@ fn selected_has_one_meaning() {
     all.sort_unstable();
     assert_eq!(all, (0..72).collect::<Vec<_>>());
     assert!(s.ranking.windows(2).all(|w| w[0].score >= w[1].score));
-    assert_eq!(s.history.len(), 10);
+    assert_eq!(s.history.len(), 20);
     assert!(s.history.iter().all(|h| h.loss_end < h.loss_start));
-    assert!(s.history[9].certainty > 5.0 * s.history[0].certainty);
+    assert!(s.history[19].certainty > 5.0 * s.history[0].certainty);
 }
 
-/// Same rows, another seed: nearly the same order. Targets that have nothing to do with the features
-/// have no such order.
+/// Spearman's rank correlation of two rankings.
+fn agreement(a: &Selected, b: &Selected) -> f64 {
+    let places = |s: &Selected| {
+        let mut places = vec![0.0; s.ranking.len()];
+        s.ranking.iter().enumerate().for_each(|(p, r)| places[r.feature] = p as f64);
+        places
+    };
+    let (p, q, d) = (places(a), places(b), a.ranking.len() as f64);
+    let squares: f64 = p.iter().zip(&q).map(|(p, q)| (p - q) * (p - q)).sum();
+    1.0 - 6.0 * squares / (d * (d * d - 1.0))
+}
+
+/// Same rows, another seed: nearly the same order; a policy that never learns has none. This says that
+/// chance in the search is small, not that the order is true: random targets do as well
+/// (`docs/stage2.md`).
 #[test]
 fn the_ranking_is_not_seed_noise() {
     let planted = Planted::real("emotions");
-    let mut r = Streams::new(1).stream("noise");
-    let (n, labels) = (planted.candidates.rows(), planted.candidates.cols());
-    let noise = Mat::from_fn(n, labels, |_, _| f32::from(u8::from(r.bernoulli(0.4))));
-    let agreement = |targets: &Mat<f32>| {
-        let places = |seed| {
-            let mut places = [0.0; 72];
-            let ranking = run(&planted.x, targets, 1.0, 20, seed).ranking;
-            ranking.iter().enumerate().for_each(|(p, r)| places[r.feature] = p as f64);
-            places
+    let targets = planted.candidates.to_mat();
+    let with = |rate: f64| {
+        let settings = Stage2Settings { rate, ..Stage2Settings::default() };
+        let run = |seed| {
+            let streams = Streams::new(seed);
+            select_features(&planted.x, &targets, &settings, 20, &streams, &mut Silent).unwrap()
         };
-        let (p, q) = (places(1), places(2));
-        let squares: f64 = p.iter().zip(&q).map(|(p, q)| (p - q) * (p - q)).sum();
-        1.0 - 6.0 * squares / (72.0 * (72.0 * 72.0 - 1.0))
+        agreement(&run(1), &run(2))
     };
-    let (real, control) = (agreement(&planted.candidates.to_mat()), agreement(&noise));
-    assert!(real >= 0.8 && control < real, "{real}, control {control}");
+    let (learned, control) = (with(1.0), with(0.0));
+    assert!(learned >= 0.8 && control < 0.6, "{learned}, control {control}");
 }
 
 #[test]
