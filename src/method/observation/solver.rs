@@ -62,7 +62,7 @@ impl Problem<'_> {
         for j in 0..labels {
             if self.offset.is_none() {
                 let count = (0..n).filter(|&i| self.used[i] && self.c[(i, j)] > 0.5).count();
-                let rho = self.noise[j].ln_rho.exp();
+                let rho = Real::exp(self.noise[j].ln_rho);
                 let prevalence = ((count as f64 / m - rho) / (1.0 - rho)).clamp(0.01, 0.99);
                 weights[(d, j)] = Real::ln(prevalence / (1.0 - prevalence));
             }
