@@ -12,9 +12,9 @@ pub enum Threshold {
     Fixed,
 }
 
-/// The threshold t that maximises the expected Micro-F1 of the prediction [score > t],
+/// The threshold t that maximises the expected Micro-F1 of the prediction `score > t`,
 ///
-/// F(t) = 2 Σ p [s > t] / (Σ [s > t] + Σ p),
+/// `F(t) = 2 Σ p·1(s > t) / (Σ 1(s > t) + Σ p)`,
 ///
 /// over all cells of the scores s with the targets' probabilities p: the ratio of the expected
 /// counts. Halfway between two scores; the largest one of equals.

@@ -2,10 +2,10 @@
 //! features. `docs/method.md` goes through it equation by equation, `docs/notation.md` maps the
 //! symbols.
 //!
-//! From the bottom up: [`network`] (encoder and heads), [`stage1`] and [`stage2`] (their losses, which
-//! the audit checks, and their training loops), [`objective`] (in what the two presets differ),
-//! [`fit`] (both stages together, resumable by [`checkpoint`]), [`model`] and [`columns`] (what a fit
-//! learned, for new rows), [`config`] (every setting).
+//! The default preset: [`belief`] (Stage 1 on top of [`super::observation`]), [`stage2::sequential`]
+//! (Stage 2), `default_fit` (both together). Preset `paper`: [`network`] (encoder and heads), [`stage1`]
+//! and [`stage2`] (losses and training loops), [`fit`] (both together). For both: [`checkpoint`],
+//! [`model`] and [`columns`] (what a fit learned, for new rows), [`config`] (every setting).
 //!
 //! ```
 //! use pomdp_fs::{data::Labels, linalg::Mat, rng::Streams};

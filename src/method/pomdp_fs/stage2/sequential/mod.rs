@@ -3,11 +3,11 @@
 //! The POMDP is the paper's (4.2): the mask starts empty, an action selects one open feature, T = k_fs
 //! actions make a rollout, the reward is the negative supervised loss on the pseudo labels. The loss is
 //! the squared error of a ridge regression, held out over five folds that are drawn anew for every
-//! rollout. It has a closed form ([`crate::method`]'s `probe`), so [`environment`] knows in each state
-//! what *every* open action is worth, and [`policy`] learns from all of them, not from the one that was
-//! drawn. The first rollout takes the action of the largest value, so that all runs start from much the
-//! same states; from the second on the policy acts. [`pairs`] gives it sight of two steps where one step shows nothing. `docs/stage2.md` has
-//! costs, measurements and limits.
+//! rollout. It has a closed form (`method/probe`), so the environment knows in each state what *every*
+//! open action is worth, and the policy learns from all of them, not from the one that was drawn. The
+//! first rollout takes the action of the largest value, so that all runs start from much the same
+//! states; from the second on the policy acts. [`pairs`] lets it see two steps ahead where one step
+//! shows nothing. `docs/stage2.md` has costs, measurements and limits.
 
 mod environment;
 pub mod pairs;
