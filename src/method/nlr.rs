@@ -31,8 +31,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::factorise::product;
 use super::learner::Learner;
-use super::ridge_form::{RidgeForm, product, with_bias};
+use super::ridge_form::{RidgeForm, with_bias};
 use super::settings::{Settings, within};
 use super::standard::{Standard, rank_by_rows};
 use super::{Context, Fitted, Predictor, Training};

@@ -8,8 +8,9 @@
 use nalgebra::linalg::SymmetricTridiagonal;
 use nalgebra::{DMatrix, SymmetricEigen};
 
+use super::factorise::product;
 use crate::linalg::cholesky::{cholesky, solve_many};
-use crate::linalg::{Acc, Mat, View, gemm_parallel};
+use crate::linalg::Mat;
 use crate::{Error, Result};
 
 /// Features, and their Gram matrix.
@@ -92,13 +93,6 @@ impl RidgeForm {
 pub(super) fn with_bias(x: &Mat<f64>) -> Mat<f64> {
     let d = x.cols();
     Mat::from_fn(x.rows(), d + 1, |i, j| if j < d { x[(i, j)] } else { 1.0 })
-}
-
-/// A·B.
-pub(super) fn product(a: View<'_, f64>, b: View<'_, f64>) -> Mat<f64> {
-    let mut out = Mat::zeros(a.rows(), b.cols());
-    gemm_parallel(Acc::Set, out.view_mut(), a, b);
-    out
 }
 
 /// Eigenvalues and eigenvectors (in the rows) of a small symmetric matrix.

@@ -27,8 +27,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::factorise::{distance, product};
 use super::learner::Learner;
-use super::ridge_form::{RidgeForm, eigen, product, with_bias};
+use super::ridge_form::{RidgeForm, eigen, with_bias};
 use super::settings::{Settings, within};
 use super::standard::{Standard, rank_by_rows};
 use super::{Context, Fitted, Predictor, Training};
@@ -176,14 +177,10 @@ fn solve(
                 + s.beta * design.squared_norm(&coefficients, &outputs),
         );
     }
-    let open = distance(&outputs, &copy) / distance(&copy, &Mat::zeros(n, labels)).max(1e-300);
+    // Squared distances: the constraint is open by the root of their ratio.
+    let size = distance(&copy, &Mat::zeros(n, labels)).max(1e-300);
+    let open = (distance(&outputs, &copy) / size).sqrt();
     Ok(Solved { coefficients, outputs, open, kept, objective })
-}
-
-/// ‖A − B‖.
-fn distance(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    let squares = a.as_slice().iter().zip(b.as_slice()).map(|(v, w)| (v - w) * (v - w));
-    squares.sum::<f64>().sqrt()
 }
 
 /// Sum of the singular values.

@@ -1,5 +1,6 @@
 //! Features on one scale: row norms of a weight matrix are comparable only then.
 
+use super::factorise::row_norms;
 use super::{Ranked, rank};
 use crate::Result;
 use crate::classify::check_width;
@@ -85,8 +86,7 @@ fn majority(x: &Mat<f32>) -> Vec<f32> {
 
 /// Ranks the first d rows of W by their norms: rows of W beyond (a bias) are no features.
 pub(super) fn rank_by_rows(w: &Mat<f64>, d: usize) -> Vec<Ranked> {
-    let norm = |i: usize| w.row(i).iter().map(|v| v * v).sum::<f64>().sqrt();
-    rank(&(0..d).map(norm).collect::<Vec<_>>())
+    rank(&row_norms(w)[..d])
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 //!
 //! 1. E, the errors of a ridge on all features: what is linear is taken away.
 //! 2. On one half of the rows, for every pair: Σ_j (Σ_i z_a z_b e_j)² / Σ_i (z_a z_b)². L + 1 products
-//!    of d × m matrices; m is cut so that m·d²·(L + 1) stays within [`COST`], and where fewer than
-//!    [`LEAST_ROWS`] rows remain there is no search.
-//! 3. On the other half, for the [`SCREENED`] best: the product, without what is linear in its two
-//!    features, must go with some label's error by t ≥ [`LEAST_T`], with the sign it had before. t
+//!    of d × m matrices; m is cut so that m·d²·(L + 1) stays within `COST`, and where fewer than
+//!    `LEAST_ROWS` rows remain there is no search.
+//! 3. On the other half, for the `SCREENED` best: the product, without what is linear in its two
+//!    features, must go with some label's error by t ≥ `LEAST_T`, with the sign it had before. t
 //!    allows for errors of unequal size (White's variance).
 
 use crate::linalg::{Acc, Mat, gemm_parallel};
