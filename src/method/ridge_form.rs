@@ -9,8 +9,8 @@ use nalgebra::linalg::SymmetricTridiagonal;
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::factorise::product;
-use crate::linalg::cholesky::{cholesky, solve_many};
 use crate::linalg::Mat;
+use crate::linalg::cholesky::{cholesky, solve_many};
 use crate::{Error, Result};
 
 /// Features, and their Gram matrix.

@@ -255,3 +255,83 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Label 1 follows label 0; labels follow the first features; noise at rate 0.25.
+    fn data(n: usize) -> (Mat<f32>, Labels, Labels) {
+        let mut r = Streams::new(3).stream("belief");
+        let x = Mat::from_fn(n, 5, |_, _| r.normal() as f32);
+        let truth = Labels::from_fn(n, 3, |i, j| x[(i, if j == 2 { 2 } else { 0 })] > 0.4);
+        let candidates = Labels::from_fn(n, 3, |i, j| truth.get(i, j) || r.bernoulli(0.25));
+        (x, truth, candidates)
+    }
+
+    fn fit(x: &Mat<f32>, candidates: &Labels) -> LinearBelief {
+        LinearBelief::fit(x, candidates, &LinearOptions::default(), &Streams::new(1))
+    }
+
+    #[test]
+    fn the_rate_is_found_and_context_improves_the_held_out_likelihood() {
+        let (x, truth, candidates) = data(700);
+        let belief = fit(&x, &candidates);
+        assert!((belief.rho[0] - 0.25).abs() < 0.04, "{:?}", belief.rho);
+        assert!(belief.loss.1 < belief.loss.0, "{:?}", belief.loss);
+        let noise = belief.noise::<f64>();
+        let labels = Labels::from_fn(700, 3, |i, j| {
+            candidates.get(i, j) && noise[j].posterior(belief.logits[(i, j)]) >= 0.5
+        });
+        let (before, after) =
+            (candidates.hamming_distance(&truth), labels.hamming_distance(&truth));
+        assert!(after < 0.3 * before, "{before} {after}");
+    }
+
+    /// Neither u nor u′ of a cell may depend on whether it is a candidate.
+    #[test]
+    fn a_cell_does_not_see_its_own_candidate() {
+        let (x, _, candidates) = data(300);
+        let options = LinearOptions { rho: Some(0.25), ..LinearOptions::default() };
+        let run = |c: &Labels| LinearBelief::fit(&x, c, &options, &Streams::new(1));
+        let before = run(&candidates);
+        let mut flipped = candidates.clone();
+        flipped.set(7, 1, !candidates.get(7, 1));
+        let after = run(&flipped);
+        assert!((before.base[(7, 1)] - after.base[(7, 1)]).abs() < 1e-9, "u is cross-fitted");
+        // The scale of the posteriors is taken over all rows, so u′ moves by its share of it.
+        assert!((before.logits[(7, 1)] - after.logits[(7, 1)]).abs() < 0.05);
+        assert!((before.logits[(7, 0)] - after.logits[(7, 0)]).abs() > 0.1, "the others see it");
+    }
+
+    #[test]
+    fn new_rows_get_what_the_training_rows_got() {
+        let (x, _, candidates) = data(400);
+        let belief = fit(&x, &candidates);
+        let base = belief.model.base(&x);
+        let c: Mat<f64> = candidates.to_mat();
+        let logits = belief.model.logits(&base, &c, &belief.noise());
+        for (found, own) in [(&base, &belief.base), (&logits, &belief.logits)] {
+            let cells = found.as_slice().iter().zip(own.as_slice());
+            let close = cells.filter(|(a, b)| (*a - *b).abs() < 0.5 + 0.2 * b.abs()).count();
+            assert!(close > 1100, "{close} of 1200 cells");
+        }
+    }
+
+    #[test]
+    fn a_fixed_number_of_wrong_labels_per_row_switches_context_off() {
+        let mut r = Streams::new(3).stream("fixed");
+        let x = Mat::from_fn(500, 4, |_, _| r.normal() as f32);
+        // One label is true in all rows; two of the others are added to every row.
+        let candidates = Labels::from_fn(500, 8, |_, j| j == 0);
+        let mut candidates = candidates;
+        for i in 0..500 {
+            for &j in r.permutation(7)[..2].iter() {
+                candidates.set(i, j + 1, true);
+            }
+        }
+        let belief = fit(&x, &candidates);
+        assert!(belief.signs.dispersion < LEAST_DISPERSION, "{:?}", belief.signs);
+        assert!(belief.model.context.is_none());
+    }
+}

@@ -265,7 +265,8 @@ fn settings(selection: &Selection<'_>) -> Vec<(String, String)> {
 
 fn meaning(config: &Config) -> &'static str {
     if config.preset == Preset::Observation {
-        return "how early the policy selects the feature: 1 in the first step, below 1/T never";
+        return "how early the policy selects the feature, 1 for the first step; a feature that no rollout \
+                selects scores almost 0";
     }
     match config.ranking {
         Ranking::Frequency => "share of the rollouts in which the feature was selected",

@@ -104,6 +104,16 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
             ),
         )
     };
+    if !worse {
+        let vanished = vanished_labels(&pseudo, candidates);
+        if vanished > 0 {
+            warnings.push(format!(
+                "{vanished} of {} labels keep none of their candidates: they are hardly more frequent \
+                 than the noise rate",
+                candidates.cols()
+            ));
+        }
+    }
     let verdict = Verdict { status, text, warnings };
     if worse {
         return (candidates.clone(), candidates.to_mat(), verdict);
@@ -111,9 +121,86 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
     (pseudo, found.confidence.clone(), verdict)
 }
 
+/// Labels that had candidates and have none left.
+fn vanished_labels(pseudo: &Labels, candidates: &Labels) -> usize {
+    let (before, after) = (candidates.count_by_label(), pseudo.count_by_label());
+    before.iter().zip(after).filter(|(before, after)| **before > 0 && *after == 0).count()
+}
+
 /// Rows that had candidates and have none left; rows that had some.
 fn emptied_rows(pseudo: &Labels, candidates: &Labels) -> (usize, usize) {
     let had = |i: &usize| candidates.row(*i).contains(&true);
     let rows: Vec<usize> = (0..candidates.rows()).filter(had).collect();
     (rows.iter().filter(|&&i| !pseudo.row(i).contains(&true)).count(), rows.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::observation::cross_fit::Parts;
+    use crate::method::observation::{LinearBelief, LinearModel, Signs};
+    use crate::method::pomdp_fs::belief::BeliefModel;
+    use crate::rng::Streams;
+
+    const SIGNS: Signs =
+        Signs { loss_without_noise: 0.5, candidate_auc: 0.7, dispersion: 1.1, median_bound: 0.2 };
+
+    /// Ten rows of four labels, all candidates; `kept` of each row are kept.
+    fn verdict(kept: usize, rho: f64, loss: f64, signs: Signs) -> (Labels, Verdict) {
+        let candidates = Labels::from_fn(10, 4, |_, _| true);
+        let pseudo = Labels::from_fn(10, 4, |_, j| j < kept);
+        let zeros = || Mat::zeros(0, 0);
+        let model = LinearModel { plain: zeros(), unit: zeros(), context: None };
+        let linear = LinearBelief {
+            rho: vec![rho; 4],
+            parts: Parts::new(10, 2, &Streams::new(0)),
+            base: zeros(),
+            logits: zeros(),
+            loss: (loss, loss),
+            signs,
+            model: model.clone(),
+        };
+        let found = Beliefs {
+            confidence: pseudo.to_mat(),
+            linear,
+            loss,
+            model: BeliefModel { rho: vec![rho; 4], linear: model, parts: Vec::new() },
+            history: Vec::new(),
+        };
+        let (labels, _, verdict) = judge(&found, pseudo, &candidates);
+        (labels, verdict)
+    }
+
+    #[test]
+    fn every_sign_has_its_word() {
+        let status = |kept, rho, loss, signs| verdict(kept, rho, loss, signs).1.status;
+        assert_eq!(status(3, 0.2, 0.5, SIGNS), Status::Cleaned);
+        assert_eq!(status(4, 0.2, 0.5, SIGNS), Status::Unchanged);
+        assert_eq!(status(0, 0.2, 0.5, SIGNS), Status::Collapsed);
+        let suspect = [
+            (0.02, Signs { candidate_auc: 0.95, median_bound: 0.02, ..SIGNS }, "function of the"),
+            (0.6, SIGNS, "upper bound"),
+            (0.2, Signs { dispersion: 0.25, ..SIGNS }, "fixed number"),
+            (0.2, Signs { median_bound: 0.5, ..SIGNS }, "rho_per_label"),
+        ];
+        for (rho, signs, word) in suspect {
+            let (_, verdict) = verdict(3, rho, 0.5, signs);
+            assert_eq!(verdict.status, Status::Uncertain, "{word}");
+            assert!(verdict.warnings[0].contains(word), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn labels_that_their_own_likelihood_refuses_are_not_handed_out() {
+        let (labels, verdict) = verdict(1, 0.2, 0.52, SIGNS);
+        assert_eq!(verdict.status, Status::Unchanged);
+        assert_eq!(labels.count(), 40, "the candidates");
+        assert!(verdict.text.contains("left as they are"), "{}", verdict.text);
+    }
+
+    #[test]
+    fn a_label_that_vanishes_is_told_without_changing_the_status() {
+        let (_, verdict) = verdict(3, 0.2, 0.5, SIGNS);
+        assert!(verdict.warnings.iter().any(|w| w.starts_with("1 of 4 labels keep none")));
+    }
 }
