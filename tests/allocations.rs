@@ -23,8 +23,8 @@ use std::cell::Cell;
 use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::{Acc, Mat, gemm};
 use pomdp_fs::method::Training;
-use pomdp_fs::method::observation::likelihood::Noise;
-use pomdp_fs::method::pomdp_fs::belief::train::{Part, Shared};
+use pomdp_fs::method::observation::likelihood::NoiseRate;
+use pomdp_fs::method::pomdp_fs::belief::train::{PartTrainer, Shared};
 use pomdp_fs::method::pomdp_fs::stage1::train::{Epoch1, StepRandom, Trainer1};
 use pomdp_fs::method::pomdp_fs::stage2::train::{Epoch2, Trainer2};
 use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, Preset};
@@ -170,11 +170,11 @@ fn a_step_of_the_beliefs_allocates_only_packing_buffers() {
         candidates: &candidates,
         base: zeros.clone(),
         linear: zeros,
-        noise: vec![Noise::new(0.2); LABELS],
+        noise: vec![NoiseRate::new(0.2); LABELS],
         with_context: true,
     };
     let all: Vec<usize> = (0..ROWS).collect();
-    let mut part = Part::new(network, all.clone(), Vec::new(), &shared);
+    let mut part = PartTrainer::new(network, all.clone(), Vec::new(), &shared);
     let streams = Streams::new(0);
     let (mut state, mut record) = (part.start(&shared, &streams), Epoch1::default());
     let shards = |rows: usize| rows.div_ceil(shard_rows(1 + GROUPS));

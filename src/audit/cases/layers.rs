@@ -3,7 +3,7 @@
 use super::{Case, Vars, Wanted, add, inner, mat};
 use crate::audit::Control;
 use crate::linalg::{Acc, Mat};
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::nn::attention::{self, Shape};
 use crate::nn::label_context::LabelContext;
 use crate::nn::layernorm::{LayerNorm, NormSaved};
@@ -349,7 +349,7 @@ fn marginal_likelihood() -> Case {
     let name = "marginal-likelihood";
     let mut v = Vars::new(name);
     let logits = v.normal("logits", 4, 3);
-    let noise = [0.05, 0.2, 0.6].map(Noise::new);
+    let noise = [0.05, 0.2, 0.6].map(NoiseRate::new);
     v.case(name, "4×3 cells, three noise rates".into(), move |z, gradient| {
         let mut total = 0.0;
         let u = mat(z, &logits, 3);

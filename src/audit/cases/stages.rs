@@ -5,7 +5,7 @@ use crate::audit::Control;
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::method::pomdp_fs::belief::network::{BeliefConfig, BeliefNetwork, Observed};
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
@@ -159,7 +159,7 @@ struct BeliefSetting {
     seen: [Mat<f64>; 4],
     candidates: Labels,
     z: Mat<f64>,
-    noise: Vec<Noise<f64>>,
+    noise: Vec<NoiseRate<f64>>,
 }
 
 fn belief_setting(name: &str, encoder: EncoderConfig, rows: usize) -> BeliefSetting {
@@ -173,7 +173,7 @@ fn belief_setting(name: &str, encoder: EncoderConfig, rows: usize) -> BeliefSett
     let z = Mat::from_fn(rows, labels, |i, j| {
         f64::from(u8::from(candidates.get(i, j) && vars.rng.bernoulli(0.5)))
     });
-    let noise = (0..labels).map(|j| Noise::new(0.1 + 0.1 * j as f64)).collect();
+    let noise = (0..labels).map(|j| NoiseRate::new(0.1 + 0.1 * j as f64)).collect();
     let seen = [x, base, linear, candidates.to_mat()];
     BeliefSetting { network, vars, seen, candidates, z, noise }
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::cross_fit::{Parts, cross_fit, mean_loss};
 use super::features::Features;
-use super::likelihood::Noise;
+use super::likelihood::NoiseRate;
 use crate::linalg::Mat;
 
 /// How much the slope s is penalised beside M.
@@ -35,7 +35,7 @@ pub struct LinearContext {
 
 impl LinearContext {
     /// From cross-fitted `logits` of x alone.
-    pub fn fit(logits: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>], parts: &Parts) -> Self {
+    pub fn fit(logits: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>], parts: &Parts) -> Self {
         let (n, labels) = (logits.rows(), logits.cols());
         let h = posteriors(logits, c, noise);
         let scale: Vec<(f64, f64)> = (0..labels).map(|k| centre_and_factor(&h, k)).collect();
@@ -72,7 +72,7 @@ impl LinearContext {
     }
 
     /// u′ of new rows.
-    pub fn apply(&self, logits: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>]) -> Mat<f64> {
+    pub fn apply(&self, logits: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> Mat<f64> {
         let h = posteriors(logits, c, noise);
         Mat::from_fn(logits.rows(), logits.cols(), |i, j| {
             let others: f64 = (0..h.cols()).map(|k| h[(i, k)] * self.mixing[(k, j)]).sum();
@@ -91,7 +91,7 @@ fn other(f: usize, j: usize) -> Option<usize> {
 }
 
 /// P(Y | u, C) of each cell.
-pub fn posteriors(logits: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>]) -> Mat<f64> {
+pub fn posteriors(logits: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> Mat<f64> {
     Mat::from_fn(logits.rows(), logits.cols(), |i, j| {
         c[(i, j)] * noise[j].posterior(logits[(i, j)])
     })

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::features::Features;
-use super::likelihood::Noise;
+use super::likelihood::NoiseRate;
 use super::solver::{Problem, Solution};
 use crate::linalg::Mat;
 use crate::num::vectorize;
@@ -84,7 +84,7 @@ impl CrossFitted {
 pub fn cross_fit(
     x: &Features,
     c: &Mat<f64>,
-    noise: &[Noise<f64>],
+    noise: &[NoiseRate<f64>],
     offset: Option<&Mat<f64>>,
     penalised: &[f64],
     parts: &Parts,
@@ -116,7 +116,7 @@ pub fn cross_fit(
 }
 
 /// Mean −ln P(C) over all cells.
-pub fn mean_loss(logits: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>]) -> f64 {
+pub fn mean_loss(logits: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> f64 {
     let mut total = 0.0;
     vectorize(
         #[inline(always)]

@@ -15,17 +15,17 @@ use crate::num::Real;
 
 /// The noise rate of a label, as the likelihood needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise<T> {
+pub struct NoiseRate<T> {
     /// ln ρ.
     pub ln_rho: T,
     /// ln(1 − ρ).
     pub ln_rest: T,
 }
 
-impl<T: Real> Noise<T> {
+impl<T: Real> NoiseRate<T> {
     /// Of rate ρ in (0, 1).
     pub fn new(rho: T) -> Self {
-        Noise { ln_rho: rho.ln(), ln_rest: (T::ONE - rho).ln() }
+        NoiseRate { ln_rho: rho.ln(), ln_rest: (T::ONE - rho).ln() }
     }
 
     /// −ln P(C | u, ρ) of one cell; `c` is 1 for a candidate, else 0.
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_likelihood_is_that_of_the_model_and_its_slope_is_the_derivative() {
         for rho in [1e-3, 0.2, 0.6] {
-            let noise = Noise::new(rho);
+            let noise = NoiseRate::new(rho);
             for u in [-30.0, -2.0, -0.1, 0.0, 1.3, 40.0] {
                 let q: f64 = Real::sigmoid(u);
                 let one = q + (1.0 - q) * rho;

@@ -15,7 +15,7 @@ use super::context::LinearContext;
 use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
 use super::envelope;
 use super::features::{Features, is_sparse, rows_to_unit_scale};
-use super::likelihood::Noise;
+use super::likelihood::NoiseRate;
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::num::Real;
@@ -98,11 +98,11 @@ impl LinearBelief {
         let features = [Features::new(x), Features::new(&rows_to_unit_scale(x))];
         let parts = Parts::new(n, PARTS, &streams.child("repeat/0"));
         let all = vec![1.0; x.cols()];
-        let fit = |features: &Features, noise: &[Noise<f64>], parts: &Parts| {
+        let fit = |features: &Features, noise: &[NoiseRate<f64>], parts: &Parts| {
             cross_fit(features, &c, noise, None, &all, parts)
         };
 
-        let no_noise = vec![Noise::new(NO_NOISE); labels];
+        let no_noise = vec![NoiseRate::new(NO_NOISE); labels];
         let taken = fit(&features[usize::from(is_sparse(x))], &no_noise, &parts);
         let dispersion = dispersion(&taken.logits, &c);
         let with_context = !options.without_context && labels > 1 && dispersion >= LEAST_DISPERSION;
@@ -113,7 +113,7 @@ impl LinearBelief {
         let shared = options.rho.unwrap_or_else(|| envelope::estimate(&scores, candidates));
         let bounds = envelope::estimate_by_label(&scores, candidates, shared);
         let rho = if options.rho_per_label { bounds.clone() } else { vec![shared; labels] };
-        let noise: Vec<Noise<f64>> = rho.iter().map(|&r| Noise::new(r)).collect();
+        let noise: Vec<NoiseRate<f64>> = rho.iter().map(|&r| NoiseRate::new(r)).collect();
         let signs = Signs {
             loss_without_noise: taken.loss,
             candidate_auc: candidate_auc(&taken.logits, candidates),
@@ -153,8 +153,8 @@ impl LinearBelief {
     }
 
     /// The rates as the likelihood needs them.
-    pub fn noise<T: Real>(&self) -> Vec<Noise<T>> {
-        self.rho.iter().map(|&r| Noise::new(T::from_f64(r))).collect()
+    pub fn noise<T: Real>(&self) -> Vec<NoiseRate<T>> {
+        self.rho.iter().map(|&r| NoiseRate::new(T::from_f64(r))).collect()
     }
 }
 
@@ -178,7 +178,7 @@ impl LinearModel {
     }
 
     /// u′ of new rows with their candidates.
-    pub fn logits(&self, base: &Mat<f64>, c: &Mat<f64>, noise: &[Noise<f64>]) -> Mat<f64> {
+    pub fn logits(&self, base: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> Mat<f64> {
         match &self.context {
             None => base.clone(),
             Some((mixing, own)) => LinearContext {
@@ -196,7 +196,7 @@ impl LinearModel {
 fn best_or_mean(
     found: &[CrossFitted; 2],
     c: &Mat<f64>,
-    noise: &[Noise<f64>],
+    noise: &[NoiseRate<f64>],
 ) -> (Mat<f64>, [f64; 2]) {
     let [a, b] = found;
     let mut mean = Mat::zeros(c.rows(), c.cols());

@@ -14,7 +14,7 @@
 //! the work; the line search needs none, because u is linear along a direction.
 
 use super::features::Features;
-use super::likelihood::Noise;
+use super::likelihood::NoiseRate;
 use crate::linalg::Mat;
 use crate::num::{Real, vectorize};
 
@@ -33,7 +33,7 @@ pub struct Problem<'a> {
     /// Candidates as 0 and 1, n × L.
     pub c: &'a Mat<f64>,
     /// ρ of each label.
-    pub noise: &'a [Noise<f64>],
+    pub noise: &'a [NoiseRate<f64>],
     /// v: which rows count.
     pub used: &'a [bool],
     /// o, n × L, if there is one.
@@ -349,7 +349,7 @@ mod tests {
     }
 
     fn solve(x: &Features, c: &Mat<f64>, rho: f64, used: &[bool]) -> (Solution, Vec<f64>) {
-        let noise = vec![Noise::new(rho); c.cols()];
+        let noise = vec![NoiseRate::new(rho); c.cols()];
         let problem =
             Problem { x, c, noise: &noise, used, offset: None, l2: 0.1, penalised: &[1.0; 4] };
         let found = problem.minimise(problem.start());

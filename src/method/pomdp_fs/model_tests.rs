@@ -1,7 +1,7 @@
 //! A model survives its files; files that are not a model are refused.
 
 use super::*;
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::method::pomdp_fs::Preset;
 use crate::rng::Streams;
 
@@ -35,7 +35,7 @@ fn belief(network: &BeliefNetwork) -> BeliefModel {
     let numbers = |rows: usize, salt: f64| {
         Mat::from_fn(rows, 2, |i, j| 0.3 * (i as f64 - salt) * (j as f64 - 0.4))
     };
-    let noise = vec![Noise::new(0.2f32), Noise::new(0.3)];
+    let noise = vec![NoiseRate::new(0.2f32), NoiseRate::new(0.3)];
     BeliefModel {
         rho: vec![0.2, 0.3],
         linear: LinearModel {

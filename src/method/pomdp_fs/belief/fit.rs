@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::model::BeliefModel;
-use super::train::{Part, PartState, Shared};
+use super::train::{PartState, PartTrainer, Shared};
 use crate::Result;
 use crate::linalg::Mat;
 use crate::method::Training;
@@ -49,7 +49,7 @@ pub struct Best {
 pub struct BeliefFit<'a> {
     linear: LinearBelief,
     shared: Shared<'a>,
-    parts: Vec<Part>,
+    parts: Vec<PartTrainer>,
     streams: Streams,
     c: Mat<f64>,
     /// Where it stands.
@@ -92,14 +92,14 @@ impl<'a> BeliefFit<'a> {
             with_context,
         };
         let split = &linear.parts;
-        let parts: Vec<Part> = (0..split.count())
+        let parts: Vec<PartTrainer> = (0..split.count())
             .map(|k| {
                 let used = split.training(k);
                 let training = (0..used.len()).filter(|&i| used[i]).collect();
-                Part::new(network.clone(), training, split.rows(k), &shared)
+                PartTrainer::new(network.clone(), training, split.rows(k), &shared)
             })
             .collect();
-        let init = |(k, part): (usize, &Part)| {
+        let init = |(k, part): (usize, &PartTrainer)| {
             part.start(&shared, &streams.child(&format!("part/{k}/init")))
         };
         let state = BeliefState {

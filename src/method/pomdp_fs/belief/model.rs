@@ -3,7 +3,7 @@
 use super::network::{BeliefNetwork, Observed};
 use crate::linalg::Mat;
 use crate::method::observation::LinearModel;
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::num::Real;
 
 /// Rows that pass the networks together.
@@ -24,7 +24,7 @@ pub struct BeliefModel {
 impl BeliefModel {
     /// p of new rows with candidates C (as numbers): the mean score of all parts' policies.
     pub fn confidence(&self, network: &BeliefNetwork, x: &Mat<f32>, c: &Mat<f64>) -> Mat<f32> {
-        let noise: Vec<Noise<f64>> = self.rho.iter().map(|&r| Noise::new(r)).collect();
+        let noise: Vec<NoiseRate<f64>> = self.rho.iter().map(|&r| NoiseRate::new(r)).collect();
         let base = self.linear.base(x);
         let linear = self.linear.logits(&base, c, &noise);
         let mut scores =
@@ -45,7 +45,8 @@ impl BeliefModel {
         seen: [&Mat<f64>; 3],
     ) {
         let [base, linear, c] = seen.map(Mat::cast::<f32>);
-        let noise: Vec<Noise<f32>> = self.rho.iter().map(|&r| Noise::new(r as f32)).collect();
+        let noise: Vec<NoiseRate<f32>> =
+            self.rho.iter().map(|&r| NoiseRate::new(r as f32)).collect();
         let with_context = self.linear.context.is_some();
         let share = 1.0 / self.parts.len() as f32;
         scores.fill(0.0);

@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::Result;
 use crate::data::Labels;
 use crate::linalg::{Acc, Mat, View};
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::nn::init::init;
 use crate::nn::label_context::{ContextSaved, ContextScratch, LabelContext};
 use crate::nn::policy::bernoulli_loss;
@@ -122,7 +122,7 @@ impl BeliefNetwork {
     }
 
     /// Initial weights: w = u, the policy at the posterior.
-    pub fn init<T: Real>(&self, noise: &[Noise<T>], streams: &Streams) -> Vec<T> {
+    pub fn init<T: Real>(&self, noise: &[NoiseRate<T>], streams: &Streams) -> Vec<T> {
         let mut p = init(&self.layout, streams);
         p[self.disc.w.range()].fill(T::ZERO);
         p[self.disc.b.range()].fill(T::ZERO);
@@ -154,7 +154,7 @@ impl BeliefNetwork {
         &self,
         saved: &mut BeliefSaved<T>,
         seen: Observed<'_, T>,
-        noise: &[Noise<T>],
+        noise: &[NoiseRate<T>],
         with_context: bool,
         p: &[T],
         dropout: Option<Dropout>,
@@ -169,7 +169,7 @@ impl BeliefNetwork {
         saved: &mut BeliefSaved<T>,
         seen: Observed<'_, T>,
         tokens: Option<&Mat<T>>,
-        noise: &[Noise<T>],
+        noise: &[NoiseRate<T>],
         with_context: bool,
         p: &[T],
         dropout: Option<Dropout>,

@@ -16,7 +16,7 @@
 use super::network::{BeliefNetwork, BeliefSaved, Observed};
 use crate::data::Labels;
 use crate::linalg::Mat;
-use crate::method::observation::likelihood::Noise;
+use crate::method::observation::likelihood::NoiseRate;
 use crate::method::pomdp_fs::Config;
 use crate::method::pomdp_fs::stage1::train::Epoch1;
 use crate::nn::adam::clip;
@@ -41,7 +41,7 @@ pub struct Shared<'a> {
     /// u′, n × L.
     pub linear: Mat<f32>,
     /// ρ of each label.
-    pub noise: Vec<Noise<f32>>,
+    pub noise: Vec<NoiseRate<f32>>,
     /// Whether the label context is used.
     pub with_context: bool,
 }
@@ -60,7 +60,7 @@ pub struct PartState {
 }
 
 /// One part: the rows that train it, and the memory of a step.
-pub struct Part {
+pub struct PartTrainer {
     /// Rows that are learned from.
     training: Vec<usize>,
     /// Rows that are judged.
@@ -101,7 +101,7 @@ impl Batch {
     }
 }
 
-impl Part {
+impl PartTrainer {
     /// Learns from `training`, judges `held_out`.
     pub fn new(
         network: BeliefNetwork,
@@ -111,7 +111,7 @@ impl Part {
     ) -> Self {
         let (features, labels) = (shared.x.cols(), shared.noise.len());
         let empty = |cols| Mat::zeros(0, cols);
-        Part {
+        PartTrainer {
             training,
             held_out,
             batch: Batch {
@@ -251,7 +251,7 @@ fn advantages(
     z: &Mat<f32>,
     candidates: &Labels,
     saved: &BeliefSaved<f32>,
-    noise: &[Noise<f32>],
+    noise: &[NoiseRate<f32>],
     mean: f32,
 ) -> f64 {
     advantage.set_rows(z.rows());
