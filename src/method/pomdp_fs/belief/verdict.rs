@@ -58,14 +58,6 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
             signs.median_bound
         ));
     }
-    let emptied = emptied_rows(&pseudo, candidates);
-    if share(emptied.0, emptied.1) > EMPTIED {
-        warnings.push(format!(
-            "{} of {} rows lose all of their candidates; set at_least_one to true if every row has a \
-             label",
-            emptied.0, emptied.1
-        ));
-    }
     let worse = found.loss > signs.loss_without_noise + WORSE;
     let (status, text) = if worse {
         (
@@ -104,7 +96,16 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
             ),
         )
     };
+    // What follows is worth knowing, but says nothing against the model.
     if !worse {
+        let emptied = emptied_rows(&pseudo, candidates);
+        if share(emptied.0, emptied.1) > EMPTIED {
+            warnings.push(format!(
+                "{} of {} rows lose all of their candidates; set at_least_one to true if every row has a \
+                 label",
+                emptied.0, emptied.1
+            ));
+        }
         let vanished = vanished_labels(&pseudo, candidates);
         if vanished > 0 {
             warnings.push(format!(
