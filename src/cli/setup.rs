@@ -25,7 +25,9 @@ pub struct NoiseOptions {
     #[arg(long, alias = "rate", value_name = "RATE", default_value = "20%", value_parser = parse_share)]
     pub noise: f64,
     /// How the noise is drawn: each irrelevant label with the same probability (uniform), the same
-    /// share in each row (per-instance), or row by row until the share is reached (global)
+    /// share in each row (per-instance), row by row until the share is reached
+    /// (global), a share of each label's own (per-label), or towards labels that occur together
+    /// (co-occurring)
     #[arg(long, alias = "scheme", value_name = "HOW", default_value = Scheme::Uniform.name())]
     pub noise_scheme: Scheme,
 }
