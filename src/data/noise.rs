@@ -127,9 +127,11 @@ fn co_occurrence(truth: &Labels, rate: f64) -> Mat<f64> {
     let counts = truth.count_by_label();
     let mut rates = Mat::from_fn(n, labels, |i, j| {
         let own: Vec<usize> = (0..labels).filter(|&k| truth.get(i, k)).collect();
+        let alone = counts[j] as f64 / n as f64;
         match own.len() {
-            0 => counts[j] as f64 / n as f64,
-            m => own.iter().map(|&k| share[(k, j)]).sum::<f64>() / m as f64,
+            0 => alone,
+            // A tenth of the label's share, so that no label is out of reach.
+            m => own.iter().map(|&k| share[(k, j)]).sum::<f64>() / m as f64 + 0.1 * alone,
         }
     });
     let (mut total, mut cells) = (0.0, 0usize);
