@@ -10,8 +10,10 @@ use crate::method::{Status, Verdict};
 const COLLAPSED: f64 = 0.02;
 /// Fewer candidates removed than this share: nothing happened.
 const UNCHANGED: f64 = 0.005;
-/// The observation model must not be worse than "every candidate is true" by more than this per cell.
+/// The observation model must not be worse than "every candidate is true" by more than this per cell,
+/// plus what chance makes of a mean over m cells: [`CHANCE`] / √m.
 const WORSE: f64 = 0.005;
+const CHANCE: f64 = 0.5;
 /// Features order candidates so well that noise, if there is any, follows the features.
 const DETERMINISTIC_AUC: f64 = 0.85;
 /// |C_i| varies less than independent labels would.
@@ -58,7 +60,8 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
             signs.median_bound
         ));
     }
-    let worse = found.loss > signs.loss_without_noise + WORSE;
+    let chance = CHANCE / (candidates.as_slice().len().max(1) as f64).sqrt();
+    let worse = found.loss > signs.loss_without_noise + WORSE + chance;
     let (status, text) = if worse {
         (
             Status::Unchanged,
@@ -193,10 +196,12 @@ mod tests {
 
     #[test]
     fn labels_that_their_own_likelihood_refuses_are_not_handed_out() {
-        let (labels, verdict) = verdict(1, 0.2, 0.52, SIGNS);
+        let (labels, verdict) = verdict(1, 0.2, 0.6, SIGNS);
         assert_eq!(verdict.status, Status::Unchanged);
         assert_eq!(labels.count(), 40, "the candidates");
         assert!(verdict.text.contains("left as they are"), "{}", verdict.text);
+        // Forty cells cannot tell a difference of a fiftieth of a nat.
+        assert_eq!(super::tests::verdict(1, 0.2, 0.52, SIGNS).1.status, Status::Cleaned);
     }
 
     #[test]
