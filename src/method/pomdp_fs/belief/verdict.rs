@@ -196,12 +196,12 @@ mod tests {
 
     #[test]
     fn labels_that_their_own_likelihood_refuses_are_not_handed_out() {
-        let (labels, verdict) = verdict(1, 0.2, 0.6, SIGNS);
-        assert_eq!(verdict.status, Status::Unchanged);
+        let (labels, refused) = verdict(1, 0.2, 0.6, SIGNS);
+        assert_eq!(refused.status, Status::Unchanged);
         assert_eq!(labels.count(), 40, "the candidates");
-        assert!(verdict.text.contains("left as they are"), "{}", verdict.text);
+        assert!(refused.text.contains("left as they are"), "{}", refused.text);
         // Forty cells cannot tell a difference of a fiftieth of a nat.
-        assert_eq!(super::tests::verdict(1, 0.2, 0.52, SIGNS).1.status, Status::Cleaned);
+        assert_eq!(verdict(1, 0.2, 0.52, SIGNS).1.status, Status::Cleaned);
     }
 
     #[test]
