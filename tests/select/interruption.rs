@@ -12,7 +12,7 @@ use super::{QUICK, contents, program, run, toy, write};
 fn arguments<'a>(out: &'a str, seed: &'a str) -> Vec<&'a str> {
     let mut args = vec!["select", "toy.csv", "--out", out, "--seed", seed];
     args.extend(QUICK);
-    args.extend(["--checkpoint-every", "0", "--set", "epochs1=25", "--set", "epochs2=15"]);
+    args.extend(["--checkpoint-every", "0", "--set", "epochs1=60", "--set", "patience=60"]);
     args
 }
 
