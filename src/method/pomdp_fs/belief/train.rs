@@ -18,7 +18,7 @@ use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::method::observation::likelihood::NoiseRate;
 use crate::method::pomdp_fs::Config;
-use crate::method::pomdp_fs::stage1::train::Epoch1;
+use crate::method::pomdp_fs::stage1::train::{Epoch1, sample};
 use crate::nn::adam::clip;
 use crate::nn::{Adam, AdamConfig, Dropout, loss};
 use crate::num::Real;
@@ -232,16 +232,6 @@ impl PartTrainer {
         }
         let rows = self.held_out.len();
         (Mat::from_vec(rows, labels, logits), Mat::from_vec(rows, labels, scores))
-    }
-}
-
-/// Z_ij ~ Bernoulli(σ(s_ij)) on candidates.
-fn sample(z: &mut Mat<f32>, scores: &Mat<f32>, candidates: &Labels, rng: &mut Rng) {
-    z.set_rows(scores.rows());
-    let cells = scores.as_slice().iter().zip(candidates.as_slice());
-    for (z, (s, &open)) in z.as_mut_slice().iter_mut().zip(cells) {
-        let keep = open && rng.bernoulli(f64::from(s.sigmoid()));
-        *z = f32::from(u8::from(keep));
     }
 }
 

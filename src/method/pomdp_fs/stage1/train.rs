@@ -230,7 +230,12 @@ impl<'a> Trainer1<'a> {
 }
 
 /// Z_ij ~ Bernoulli(σ(s_ij)) on candidates.
-fn sample(z: &mut Mat<f32>, scores: &Mat<f32>, candidates: &Labels, rng: &mut Rng) {
+pub(in crate::method::pomdp_fs) fn sample(
+    z: &mut Mat<f32>,
+    scores: &Mat<f32>,
+    candidates: &Labels,
+    rng: &mut Rng,
+) {
     z.set_rows(scores.rows());
     let cells = scores.as_slice().iter().zip(candidates.as_slice());
     for (z, (s, &open)) in z.as_mut_slice().iter_mut().zip(cells) {
