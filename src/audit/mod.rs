@@ -3,12 +3,14 @@
 //! The audit looks at the code that trains, not at a copy: the same generic functions, in f64.
 
 pub mod cases;
+pub mod check;
 mod controls;
 pub mod determinism;
 mod difference;
 pub mod export;
 mod gradients;
 
+pub use check::{Check, CheckReport, Figure, Limit};
 pub use controls::Control;
 pub use difference::derivative;
 pub use gradients::{
