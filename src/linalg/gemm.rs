@@ -1,14 +1,15 @@
 //! C ← A·B and C ← C + A·B in all four transpose forms.
 //!
-//! The products come from matrixmultiply with α = 1, so an entry of C depends only on its row of A
-//! and its column of B: not on the size of the batch around it, not on the number of threads.
+//! In f32 on x86 with AVX2 or AVX-512 the products are the crate's own (`num/raw`), elsewhere
+//! matrixmultiply's with α = 1, with the same order of sums. So an entry of C depends only on its row
+//! of A and its column of B: not on the size of the batch around it, not on the number of threads.
 //! [`super::reference`] computes the very same bits slowly.
 
 use rayon::prelude::*;
 
 use super::mat::{View, ViewMut};
 use crate::num::Real;
-use crate::num::raw::Strided;
+use crate::num::raw::{Start, Strided};
 
 /// What happens to the old contents of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,17 @@ const ROWS_PER_TASK: usize = 128;
 ///
 /// Panics when the shapes do not match.
 pub fn gemm<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
-    T::gemm((c.data, c.rows, c.cols, c.row_stride, 1), strided(a), strided(b), acc == Acc::Add);
+    let start = match acc {
+        Acc::Set => Start::Nothing,
+        Acc::Add => Start::Old,
+    };
+    T::gemm(start, (c.data, c.rows, c.cols, c.row_stride, 1), strided(a), strided(b));
+}
+
+/// C ← 1·rowᵀ + A·B: a linear layer with its bias. The same bits as adding to rows that hold `row`.
+pub fn affine<T: Real>(c: ViewMut<'_, T>, row: &[T], a: View<'_, T>, b: View<'_, T>) {
+    let c = (c.data, c.rows, c.cols, c.row_stride, 1);
+    T::gemm(Start::Row(row), c, strided(a), strided(b));
 }
 
 /// The same product, bit for bit, with the rows of C shared among rayon's threads.
@@ -116,6 +127,18 @@ mod tests {
             for j in 0..23 {
                 assert!((c[(i, j)] - other[(i, j)]).abs() < 1e-11, "({i}, {j})");
             }
+        }
+    }
+
+    #[test]
+    fn a_row_can_be_the_start() {
+        for (m, k, n) in [(1, 1, 1), (70, 300, 45), (3, 0, 4)] {
+            let (a, b, row) = (random::<f32>(m, k, "a"), random(k, n, "b"), random(1, n, "row"));
+            let mut want = Mat::from_fn(m, n, |_, j| row[(0, j)]);
+            gemm(Acc::Add, want.view_mut(), a.view(), b.view());
+            let mut c = Mat::from_fn(m, n, |_, _| f32::NAN);
+            affine(c.view_mut(), row.row(0), a.view(), b.view());
+            assert!(c == want, "{m}×{k}×{n}");
         }
     }
 

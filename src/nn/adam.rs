@@ -90,7 +90,10 @@ fn power(mut x: f64, mut n: u64) -> f64 {
 /// A norm that is not finite is returned as it is and nothing is scaled: the caller must stop.
 pub fn clip<T: Real>(g: &mut [T], limit: f64) -> f64 {
     // Block sums in f64, so that a million small f32 squares are not lost.
-    let mut norm = g.chunks(4096).map(|c| dot(c, c).to_f64()).sum::<f64>().sqrt();
+    let mut norm = vectorize(
+        #[inline(always)]
+        || g.chunks(4096).map(|c| dot(c, c).to_f64()).sum::<f64>().sqrt(),
+    );
     if !norm.is_finite() {
         // The square of a large f32 overflows before the gradient does.
         norm = g.iter().map(|v| v.to_f64() * v.to_f64()).sum::<f64>().sqrt();

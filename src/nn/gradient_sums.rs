@@ -1,9 +1,9 @@
 //! Gradients of many shards, summed in a fixed order.
 //!
 //! A batch is cut into shards of about 64 tokens, which stay in the cache. Consecutive shards form at
-//! most eight groups; the shards of a group add their gradients one after the other to a buffer of the
-//! group's own, and the buffers are added in order. Both numbers depend on the batch alone, so the
-//! sum has the same bits at any thread count.
+//! most eight groups; the shards of the first group add their gradients one after the other to the
+//! result, those of the others to a buffer of the group's own, and the buffers are added in order. Both
+//! numbers depend on the batch alone, so the sum has the same bits at any thread count.
 
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::num::{Real, add_assign};
 
 /// Tokens in a shard.
 const SHARD_TOKENS: usize = 64;
-/// Gradient buffers, and so the largest useful number of threads.
+/// Groups, and so the largest useful number of threads.
 const MAX_GROUPS: usize = 8;
 /// Parameters folded in one parallel piece.
 const FOLD_PIECE: usize = 1 << 15;
@@ -26,7 +26,7 @@ fn group_size(shards: usize) -> usize {
     shards.div_ceil(MAX_GROUPS).max(1)
 }
 
-/// Number of groups, and so of buffers, for `shards` shards.
+/// Number of groups for `shards` shards; the first needs no buffer.
 pub fn group_count(shards: usize) -> usize {
     shards.div_ceil(group_size(shards))
 }
@@ -52,19 +52,24 @@ impl<T: Real> GradientSums<T> {
         backward: impl Fn(usize, &mut S, &mut [T]) + Sync,
     ) {
         let (size, count) = (group_size(shards.len()), group_count(shards.len()));
+        let count = count.saturating_sub(1);
         while self.buffers.len() < count {
             self.buffers.push(vec![T::ZERO; self.len]);
         }
-        let buffers = &mut self.buffers[..count];
-        let groups = shards.par_chunks_mut(size).zip(buffers.par_iter_mut());
+        let dp = &mut dp[..self.len];
+        let buffers = self.buffers[..count].par_iter_mut().map(Vec::as_mut_slice);
+        let targets = rayon::iter::once(&mut *dp).chain(buffers);
+        let groups = shards.par_chunks_mut(size).zip(targets);
         groups.enumerate().for_each(|(g, (group, grads))| {
-            grads.fill(T::ZERO);
+            if g > 0 {
+                grads.fill(T::ZERO);
+            }
             for (k, shard) in group.iter_mut().enumerate() {
                 backward(g * size + k, shard, grads);
             }
         });
         let buffers = &self.buffers[..count];
-        let pieces = dp[..self.len].par_chunks_mut(FOLD_PIECE).enumerate();
+        let pieces = dp.par_chunks_mut(FOLD_PIECE).enumerate();
         pieces.for_each(|(k, piece)| {
             let from = k * FOLD_PIECE;
             for buffer in buffers {

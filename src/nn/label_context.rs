@@ -16,7 +16,7 @@ use super::attention::{self, Shape};
 use super::init::Init;
 use super::params::{Layout, Param};
 use crate::linalg::Mat;
-use crate::num::{Real, axpy, dot};
+use crate::num::{Real, add_assign, axpy, dot, vectorize};
 
 /// Where the parameters lie.
 #[derive(Clone, Copy, Debug)]
@@ -112,21 +112,31 @@ impl LabelContext {
         let (token, query) = (self.token.view(p), self.query.view(p));
         saved.kv.set_rows(t.rows());
         saved.q.set_rows(t.rows());
-        for i in 0..t.rows() {
-            let label = i % self.labels;
-            let first = label * (self.values + 1);
-            let kv = saved.kv.row_mut(i);
-            kv.copy_from_slice(token.row(first));
-            for (m, &value) in t.row(i).iter().enumerate() {
-                axpy(kv, value, token.row(first + 1 + m));
-            }
-            saved.q.row_mut(i).copy_from_slice(query.row(label));
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in 0..t.rows() {
+                    let label = i % self.labels;
+                    let first = label * (self.values + 1);
+                    let kv = saved.kv.row_mut(i);
+                    kv.copy_from_slice(token.row(first));
+                    for (m, &value) in t.row(i).iter().enumerate() {
+                        axpy(kv, value, token.row(first + 1 + m));
+                    }
+                    saved.q.row_mut(i).copy_from_slice(query.row(label));
+                }
+            },
+        );
         attention::forward(&mut saved.out, &mut saved.att, &saved.q, &saved.kv, self.shape());
         let output = self.output.view(p);
-        for (i, c) in out.as_mut_slice().iter_mut().enumerate() {
-            *c += dot(saved.out.row(i), output.row(i % self.labels));
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, c) in out.as_mut_slice().iter_mut().enumerate() {
+                    *c += dot(saved.out.row(i), output.row(i % self.labels));
+                }
+            },
+        );
     }
 
     /// Accumulates the gradients of the parameters from `dout` (B × L).
@@ -142,29 +152,39 @@ impl LabelContext {
         scratch.dout.set_rows(t.rows());
         let output = self.output.view(p);
         let mut doutput = self.output.view_mut(dp);
-        for (i, &d) in dout.as_slice().iter().enumerate() {
-            let label = i % self.labels;
-            // context_j = out_j · o_j
-            axpy(doutput.row_mut(label), d, saved.out.row(i));
-            let row = scratch.dout.row_mut(i);
-            row.fill(T::ZERO);
-            axpy(row, d, output.row(label));
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, &d) in dout.as_slice().iter().enumerate() {
+                    let label = i % self.labels;
+                    // context_j = out_j · o_j
+                    axpy(doutput.row_mut(label), d, saved.out.row(i));
+                    let row = scratch.dout.row_mut(i);
+                    row.fill(T::ZERO);
+                    axpy(row, d, output.row(label));
+                }
+            },
+        );
         let ContextScratch { dout, dq, dkv } = scratch;
         attention::backward(dq, dkv, dout, &saved.q, &saved.kv, &saved.att, self.shape());
         let mut dquery = self.query.view_mut(dp);
         for i in 0..t.rows() {
-            axpy(dquery.row_mut(i % self.labels), T::ONE, dq.row(i));
+            add_assign(dquery.row_mut(i % self.labels), dq.row(i));
         }
         let mut dtoken = self.token.view_mut(dp);
-        for i in 0..t.rows() {
-            let first = i % self.labels * (self.values + 1);
-            // [key, value] = E_0 + Σ t_m E_m
-            axpy(dtoken.row_mut(first), T::ONE, dkv.row(i));
-            for (m, &value) in t.row(i).iter().enumerate() {
-                axpy(dtoken.row_mut(first + 1 + m), value, dkv.row(i));
-            }
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for i in 0..t.rows() {
+                    let first = i % self.labels * (self.values + 1);
+                    // [key, value] = E_0 + Σ t_m E_m
+                    axpy(dtoken.row_mut(first), T::ONE, dkv.row(i));
+                    for (m, &value) in t.row(i).iter().enumerate() {
+                        axpy(dtoken.row_mut(first + 1 + m), value, dkv.row(i));
+                    }
+                }
+            },
+        );
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::init::Init;
 use super::params::{Layout, Param};
-use crate::linalg::{Acc, View, ViewMut, gemm};
+use crate::linalg::{Acc, View, ViewMut, affine, gemm};
 use crate::num::{Real, vectorize};
 
 /// Where a linear layer's weights lie.
@@ -39,12 +39,8 @@ impl Linear {
     }
 
     /// out = inp · W + b.
-    pub fn forward<T: Real>(&self, mut out: ViewMut<'_, T>, inp: View<'_, T>, p: &[T]) {
-        let b = self.b.slice(p);
-        for i in 0..out.rows() {
-            out.row_mut(i).copy_from_slice(b);
-        }
-        gemm(Acc::Add, out, inp, self.w.view(p));
+    pub fn forward<T: Real>(&self, out: ViewMut<'_, T>, inp: View<'_, T>, p: &[T]) {
+        affine(out, self.b.slice(p), inp, self.w.view(p));
     }
 
     /// dW += inpᵀ · dout, db += Σ dout, and dinp = dout · Wᵀ if asked for (`Acc::Add` adds to it).

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::init::Init;
 use crate::linalg::{View, ViewMut};
-use crate::num::{Real, all_finite};
+use crate::num::{Real, all_finite, vectorize};
 use crate::{Error, Result};
 
 /// A matrix inside the arena.
@@ -98,7 +98,11 @@ impl Layout {
     /// are ("gradient", "weight").
     pub fn check_finite<T: Real>(&self, values: &[T], what: &str) -> Result<()> {
         assert_eq!(values.len(), self.len);
-        if all_finite(values) {
+        let finite = vectorize(
+            #[inline(always)]
+            || all_finite(values),
+        );
+        if finite {
             return Ok(());
         }
         for (name, param) in self.iter() {

@@ -176,7 +176,7 @@ impl PartTrainer {
     }
 
     /// One batch: forward, both losses and their gradients, one step of the optimisers. After the
-    /// first batch it allocates nothing but the packing buffer inside each matrix product.
+    /// first batch it allocates nothing but what matrix products need (see `num/raw`).
     pub fn step(
         &mut self,
         state: &mut PartState,

@@ -179,7 +179,7 @@ impl<'a> Trainer1<'a> {
     }
 
     /// One batch: forward, both losses and their gradients, one step of both optimisers. After the
-    /// first batch it allocates nothing but the packing buffer inside each matrix product.
+    /// first batch it allocates nothing but what matrix products need (see `num/raw`).
     pub fn step(
         &mut self,
         state: &mut State1,

@@ -21,7 +21,7 @@ use crate::linalg::{Acc, Mat};
 use crate::method::pomdp_fs::Network;
 use crate::nn::loss;
 use crate::nn::policy::Categorical;
-use crate::num::{Real, add_assign, axpy};
+use crate::num::{Real, add_assign, axpy, vectorize};
 
 /// The advantages of a batch of rollouts: A_it = (reward_it − baseline_t) · scale_t.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -236,11 +236,17 @@ impl<T: Real> Shard<T> {
             if t < steps {
                 add_assign(suffix.as_mut_slice(), after[0].as_slice());
             }
-            for (i, row) in range.clone().enumerate() {
-                let a = replay.actions.row(row)[t - 1];
-                let token = suffix.row(i * tokens.count() + 1 + tokens.group_of(a));
-                axpy(tokens.w.view_mut(dp).row_mut(a), replay.x[(row, a)], token);
-            }
+            let mut dw = tokens.w.view_mut(dp);
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (i, row) in range.clone().enumerate() {
+                        let a = replay.actions.row(row)[t - 1];
+                        let token = suffix.row(i * tokens.count() + 1 + tokens.group_of(a));
+                        axpy(dw.row_mut(a), replay.x[(row, a)], token);
+                    }
+                },
+            );
         }
     }
 }

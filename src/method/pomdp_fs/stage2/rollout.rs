@@ -16,7 +16,7 @@ use crate::nn::encoder::Workspace;
 use crate::nn::gradient_sums::{GradientSums, group_count, shard_rows};
 use crate::nn::loss;
 use crate::nn::policy::Categorical;
-use crate::num::{Real, add_assign, axpy};
+use crate::num::{Real, add_assign, axpy, vectorize};
 use crate::rng::{mix, slice_of};
 
 /// The features that each rollout selected: a_it, B × T.
@@ -235,7 +235,11 @@ impl<T: Real> Shard<T> {
     pub fn select(&mut self, network: &Network, i: usize, a: usize, x: &[T], p: &[T]) {
         let tokens = &network.encoder.tokens;
         let row = i * tokens.count() + 1 + tokens.group_of(a);
-        axpy(self.tokens.row_mut(row), x[a], tokens.w.view(p).row(a));
+        let (token, w) = (self.tokens.row_mut(row), tokens.w.view(p).row(a));
+        vectorize(
+            #[inline(always)]
+            || axpy(token, x[a], w),
+        );
         self.open[i][a] = false;
     }
 

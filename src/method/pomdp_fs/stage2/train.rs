@@ -151,7 +151,7 @@ impl<'a> Trainer2<'a> {
     }
 
     /// One batch: rollouts, joint loss and gradient, one step of both optimisers. After the first
-    /// batch it allocates nothing but the packing buffer inside each matrix product.
+    /// batch it allocates nothing but what matrix products need (see `num/raw`).
     pub fn step(
         &mut self,
         state: &mut State2,

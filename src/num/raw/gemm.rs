@@ -1,0 +1,132 @@
+//! Matrix products of strided matrices: the checks, and the choice of who computes.
+//!
+//! Sound because every public way in goes through [`check`], after which each operand lies inside its
+//! slice, no two entries of C share an address, and C, borrowed mutably, overlaps neither A nor B.
+
+/// A strided matrix: the slice, rows, columns, row stride, column stride.
+pub type Strided<S> = (S, usize, usize, usize, usize);
+
+/// What the products are added to.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a, T> {
+    /// Nothing: C ← A·B, the old contents of C are not read.
+    Nothing,
+    /// C ← C + A·B.
+    Old,
+    /// The same row everywhere: C ← 1·rowᵀ + A·B.
+    Row(&'a [T]),
+}
+
+/// Matrix products; it also seals [`Real`](crate::num::Real), since code outside cannot name it.
+pub trait Gemm: Sized {
+    /// C ← start + A·B. The columns of C are contiguous.
+    fn gemm(
+        start: Start<'_, Self>,
+        c: Strided<&mut [Self]>,
+        a: Strided<&[Self]>,
+        b: Strided<&[Self]>,
+    );
+}
+
+impl Gemm for f32 {
+    fn gemm(
+        start: Start<'_, f32>,
+        mut c: Strided<&mut [f32]>,
+        a: Strided<&[f32]>,
+        b: Strided<&[f32]>,
+    ) {
+        check(&start, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), sizes(&b));
+        #[cfg(target_arch = "x86_64")]
+        {
+            use super::vectorize::{Class, class};
+            use super::{avx2::Avx2, avx512::Avx512, tiles};
+            match class() {
+                // SAFETY: `check` passed, and the machine has what the tile's code needs.
+                Class::Avx512 => return unsafe { tiles::gemm::<Avx512>(start, c, a, b) },
+                // SAFETY: likewise.
+                Class::Avx2 => return unsafe { tiles::gemm::<Avx2>(start, c, a, b) },
+                Class::Portable => {}
+            }
+        }
+        let beta = write_start(start, &mut c);
+        // SAFETY: `check` passed.
+        unsafe { call!(matrixmultiply::sgemm, beta, c, a, b) }
+    }
+}
+
+impl Gemm for f64 {
+    fn gemm(
+        start: Start<'_, f64>,
+        mut c: Strided<&mut [f64]>,
+        a: Strided<&[f64]>,
+        b: Strided<&[f64]>,
+    ) {
+        check(&start, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), sizes(&b));
+        let beta = write_start(start, &mut c);
+        // SAFETY: `check` passed.
+        unsafe { call!(matrixmultiply::dgemm, beta, c, a, b) }
+    }
+}
+
+/// matrixmultiply; α is always 1: otherwise a result would depend on the tile it falls in.
+macro_rules! call {
+    ($function:path, $beta:expr, $c:expr, $a:expr, $b:expr) => {
+        $function(
+            $a.1,
+            $a.2,
+            $b.2,
+            1.0,
+            $a.0.as_ptr(),
+            $a.3 as isize,
+            $a.4 as isize,
+            $b.0.as_ptr(),
+            $b.3 as isize,
+            $b.4 as isize,
+            $beta.into(),
+            $c.0.as_mut_ptr(),
+            $c.3 as isize,
+            $c.4 as isize,
+        )
+    };
+}
+use call;
+
+/// Puts the start into C; returns the factor β of C in the product.
+fn write_start<T: Copy>(start: Start<'_, T>, c: &mut Strided<&mut [T]>) -> f32 {
+    match start {
+        Start::Nothing => return 0.0,
+        Start::Old => {}
+        Start::Row(row) => {
+            for i in 0..c.1 {
+                c.0[i * c.3..][..row.len()].copy_from_slice(row);
+            }
+        }
+    }
+    1.0
+}
+
+fn sizes<T>(m: &Strided<&[T]>) -> Strided<usize> {
+    (m.0.len(), m.1, m.2, m.3, m.4)
+}
+
+/// Panics unless the shapes match, every view lies in its slice, and the entries of C are apart.
+fn check<T>(start: &Start<'_, T>, c: Strided<usize>, a: Strided<usize>, b: Strided<usize>) {
+    let (m, k, n) = (a.1, a.2, b.2);
+    assert!(
+        k == b.1 && (c.1, c.2) == (m, n),
+        "gemm: {m}×{k} times {}×{n} into {}×{}",
+        b.1,
+        c.1,
+        c.2
+    );
+    assert!(fits(a) && fits(b) && fits(c), "gemm: a view reaches outside its slice");
+    assert!(c.4 == 1 && (m <= 1 || c.3 >= n), "gemm: two elements of C share an address");
+    if let Start::Row(row) = start {
+        assert_eq!(row.len(), n, "gemm: length of the row that is added");
+    }
+}
+
+/// Whether the last element of a strided matrix lies inside a slice of the given length.
+fn fits((len, rows, cols, row_stride, col_stride): Strided<usize>) -> bool {
+    rows == 0 || cols == 0 || (rows - 1) * row_stride + (cols - 1) * col_stride < len
+}

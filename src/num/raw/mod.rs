@@ -1,0 +1,18 @@
+//! The only folder with `unsafe`: raw-pointer matrix products, and the switch into code that is
+//! compiled for the machine's vector unit. Each file says why it is sound.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod gemm;
+#[cfg(any(target_arch = "x86_64", test))]
+mod tiles;
+mod vectorize;
+
+pub use gemm::{Gemm, Start, Strided};
+pub use vectorize::{Class, Fusing, class, fusing, vectorize};
+
+#[cfg(test)]
+mod tests;
