@@ -20,7 +20,7 @@ use crate::experiment::{
 use crate::method::Method;
 use crate::method::pomdp_fs::Config;
 use crate::report::score_table;
-use crate::report::selection::{self, candidates_and_kept, summary};
+use crate::report::selection::{self, candidates_and_kept, stability_text, summary};
 use crate::{Error, Result};
 
 /// The fold that is held out, of as many, so that a result can be scored.
@@ -70,6 +70,10 @@ pub struct Select {
     /// split is given, else none]
     #[arg(long, value_name = "F")]
     fold: Option<usize>,
+    /// Fit the same rows N times, with other random numbers each time; report how much labels and
+    /// ranking agree, and use the consensus
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
     #[command(flatten)]
     svm: SvmOptions,
     #[command(flatten)]
@@ -167,7 +171,14 @@ impl Select {
             None => ((noise_added || self.setup.has_files()) && enough).then_some(0),
         };
         let classifier = self.svm.classifier(ClassifierKind::Svm);
-        Ok(Request { config, protocol, budget: self.budget, classifier, hold_out })
+        Ok(Request {
+            config,
+            protocol,
+            budget: self.budget,
+            classifier,
+            hold_out,
+            seeds: self.seeds.into(),
+        })
     }
 
     fn fit(
@@ -229,6 +240,9 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
         verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
     }
     result.notes.iter().for_each(|note| context.say(format!("  {note}")));
+    if let Some(s) = &selection.outcome.fitted.stability {
+        context.say(format!("  {}", stability_text(s)));
+    }
     if let Some(e) = selection.outcome.result.epsilon
         && let (Some(after), Some(judgement)) = (e.pseudo, e.judgement())
     {

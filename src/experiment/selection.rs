@@ -6,7 +6,7 @@ use super::{
 };
 use crate::data::Dataset;
 use crate::method::Silent;
-use crate::method::pomdp_fs::{Config, Description, Model, PomdpFs, Trained};
+use crate::method::pomdp_fs::{Config, Consensus, Description, Model, PomdpFs, Trained};
 use crate::{Error, Result};
 
 /// What a selection is asked for.
@@ -22,6 +22,8 @@ pub struct Request {
     pub classifier: ClassifierConfig,
     /// The fold that is held out, so that the result can be scored; None: all rows train.
     pub hold_out: Option<usize>,
+    /// How often the same rows are fitted, each time with other random numbers; see [`Consensus`].
+    pub seeds: usize,
 }
 
 impl Request {
@@ -34,7 +36,11 @@ impl Request {
             budgets: vec![self.budget],
             ..Scoring::default()
         };
-        let run = MethodRun::new(Box::new(PomdpFs::new(self.config.clone())) as Box<_>);
+        let method = PomdpFs::new(self.config.clone());
+        let run = match self.seeds {
+            1 => MethodRun::new(Box::new(method) as Box<_>),
+            seeds => MethodRun::new(Box::new(Consensus::new(method, seeds)?) as Box<_>),
+        };
         Plan::new(data, self.protocol.clone(), scoring, vec![run], self.hold_out.is_some())
     }
 }
@@ -107,6 +113,7 @@ pub fn fit<'a>(
         budget,
         classifier: ClassifierConfig::new(ClassifierKind::Svm),
         hold_out: None,
+        seeds: 1,
     };
     if data.candidates.is_none() {
         return Err(Error::input("found no candidate labels, expected them"));

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::pomdp_fs::{Config, PomdpFs, Preset, Trained};
+use self::pomdp_fs::{Config, PomdpFs, Preset, Stability, Trained};
 pub use self::verdict::{Status, Verdict};
 use crate::classify::Prediction;
 use crate::data::Labels;
@@ -132,6 +132,8 @@ pub struct Fitted {
     pub notes: Vec<String>,
     /// What POMDP-FS learned besides: weights, noise rate, history.
     pub trained: Option<Arc<Trained>>,
+    /// How much several fits of POMDP-FS agree, if it was fitted several times.
+    pub stability: Option<Stability>,
 }
 
 /// Predicts the labels of new rows as the authors of a method meant it.

@@ -16,6 +16,18 @@ pub enum Status {
     Collapsed,
 }
 
+impl Status {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Cleaned => "cleaned",
+            Status::Unchanged => "unchanged",
+            Status::Uncertain => "uncertain",
+            Status::Collapsed => "collapsed",
+        }
+    }
+}
+
 /// A judgement of the labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {

@@ -4,6 +4,7 @@ mod apply;
 mod interruption;
 mod one_pipeline;
 mod results;
+mod stability;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,7 +5,8 @@
 //! The default preset: [`belief`] (Stage 1 on top of [`super::observation`]), [`stage2::sequential`]
 //! (Stage 2), `default_fit` (both together). Preset `paper`: [`network`] (encoder and heads), [`stage1`]
 //! and [`stage2`] (losses and training loops), [`fit`] (both together). For both: [`checkpoint`],
-//! [`model`] and [`columns`] (what a fit learned, for new rows), [`config`] (every setting).
+//! [`model`] and [`columns`] (what a fit learned, for new rows), [`config`] (every setting), `consensus`
+//! (several fits with other seeds).
 //!
 //! ```
 //! use pomdp_fs::{data::Labels, linalg::Mat, rng::Streams};
@@ -32,6 +33,7 @@ pub mod belief;
 pub mod checkpoint;
 pub mod columns;
 pub mod config;
+mod consensus;
 mod default_fit;
 pub mod fit;
 mod method;
@@ -42,6 +44,7 @@ pub mod stage2;
 
 pub use columns::Matched;
 pub use config::{Config, Preset, Ranking};
+pub use consensus::{Consensus, OneFit, Stability};
 pub use fit::{Fit, History2, Progress, Trained};
 pub use method::PomdpFs;
 pub use model::{Description, Model, Weights};

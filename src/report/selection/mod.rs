@@ -9,4 +9,4 @@ mod summary;
 pub use files::{FILES, write};
 pub use labels::label_table;
 pub use page::{FeatureBar, Figure, LabelBar, MetricTable, SelectPage, Tile, grouped};
-pub use summary::{candidates_and_kept, summary};
+pub use summary::{candidates_and_kept, stability_text, summary};

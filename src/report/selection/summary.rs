@@ -6,11 +6,27 @@ use serde_json::{Map, Value, json};
 
 use crate::experiment::{Selection, Values};
 use crate::measure::METRICS;
+use crate::method::pomdp_fs::Stability;
 
 /// Number of candidates, and of those that were kept.
 pub fn candidates_and_kept(selection: &Selection<'_>) -> (usize, usize) {
     let pseudo = selection.outcome.fitted.pseudo.as_ref().expect("the method makes them");
     (selection.outcome.prepared.candidates.count(), pseudo.count())
+}
+
+/// How much several fits agree, in a sentence.
+pub fn stability_text(s: &Stability) -> String {
+    format!(
+        "{} fits with other random numbers: two of them agree on {:.2} % of the label cells ({:.1} % of \
+         the candidates), their rankings correlate at {:.2}, and they share {:.0} % of the selected \
+         features; all agree on {:.1} % of the candidates",
+        s.seeds,
+        100.0 * s.label_agreement,
+        100.0 * s.candidate_agreement,
+        s.ranking_correlation,
+        100.0 * s.selected_agreement,
+        100.0 * s.unanimous
+    )
 }
 
 /// All metrics by key.
@@ -56,6 +72,7 @@ pub fn summary(selection: &Selection<'_>, out: &Path) -> Value {
         "kept": kept,
         "verdict": result.verdict.as_ref().map(|v| json!({"status": v.status, "text": v.text})),
         "warnings": warnings,
+        "stability": selection.outcome.fitted.stability,
         "noise": selection.noise,
         "epsilon_pseudo": result.epsilon.and_then(|e| e.pseudo),
         "epsilon_candidate": result.epsilon.map(|e| e.candidate),
