@@ -8,10 +8,10 @@ use std::hint::black_box;
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use pomdp_fs::graph::Graph;
 use pomdp_fs::linalg::{Acc, Mat, gemm};
+use pomdp_fs::method::pomdp_fs::Network;
 use pomdp_fs::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss};
 use pomdp_fs::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
 use pomdp_fs::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
-use pomdp_fs::method::pomdp_fs::{Network, NetworkConfig};
 use pomdp_fs::nn::{Adam, AdamConfig, EncoderConfig};
 use pomdp_fs::rng::Streams;
 
@@ -28,7 +28,7 @@ fn targets(rows: usize) -> Mat<f32> {
 
 fn network(features: usize, groups: usize) -> (Network, Vec<f32>) {
     let encoder = EncoderConfig { groups, ..EncoderConfig::paper(features, LABELS) };
-    let network = Network::new(NetworkConfig { encoder, policy_sees_candidates: false }).unwrap();
+    let network = Network::new(encoder).unwrap();
     let p = network.init(&Streams::new(0));
     (network, p)
 }

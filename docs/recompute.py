@@ -41,7 +41,7 @@ def encode(x, c=None):
     h = torch.stack(tokens, 1)
     for l in range(e["layers"]):
         b = f"block{l}"
-        queries = 1 if e["cls_only"] and l + 1 == e["layers"] else h.shape[1]
+        queries = 1 if l + 1 == e["layers"] else h.shape[1]  # the last block computes the CLS row alone
         if pre:
             h = h[:, :queries] + attention(b, norm(b + ".norm1", h), queries)
             h = h + feed_forward(b, norm(b + ".norm2", h))
@@ -53,8 +53,7 @@ def encode(x, c=None):
 def stage1():
     c, z = case["input.c"], case["input.z"]
     phi = encode(x, c)
-    seen = [phi.detach(), c] if config["policy_sees_candidates"] else [phi.detach()]
-    u, s = linear("disc", phi), linear("label_policy", torch.cat(seen, 1))
+    u, s = linear("disc", phi), linear("label_policy", phi.detach())
     i, j = case["graph.edges"].long().T
     penalty = (case["graph.weights"][:, None] * (u[i] - u[j]) ** 2).sum()
     policy = (case["input.advantage"] * bce(s, z))[c == 1].sum()   # -ln π(z) = BCE(s, z)

@@ -131,7 +131,7 @@ fn a_step_of_stage_1_allocates_only_packing_buffers() {
     {
         let config = config(Preset::Paper);
         let network = network(&config);
-        let encoder = network.config().encoder;
+        let encoder = network.config();
         let products = |rows: usize| {
             let tokens = GROUPS + usize::from(encoder.candidate_token);
             per_product() * (shards(&network, rows) * (2 * tokens + 15 * encoder.layers) + 5)
@@ -211,8 +211,8 @@ fn a_step_of_stage_2_allocates_only_packing_buffers() {
     {
         let config = Config { rollout: Some(STEPS), ..config(Preset::Paper) };
         let network = network(&config);
-        let layers = network.config().encoder.layers;
-        let candidate_token = usize::from(network.config().encoder.candidate_token);
+        let layers = network.config().layers;
+        let candidate_token = usize::from(network.config().candidate_token);
         let products = |rows: usize| {
             // Sampling: h_disc in every state, ψ in all but the last.
             let sampling = (STEPS + 1) * (5 * layers + 1) + STEPS + candidate_token;

@@ -7,7 +7,7 @@ use pomdp_fs::linalg::Mat;
 use pomdp_fs::method::pomdp_fs::stage1::loss::{DiscLoss, DiscWeights, disc_loss, policy_loss};
 use pomdp_fs::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Loss, Stage2Weights};
 use pomdp_fs::method::pomdp_fs::stage2::rollout::{Actions, Rollouts, Sampled, Sampling};
-use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, NetworkConfig, PomdpFs, Preset, Weights};
+use pomdp_fs::method::pomdp_fs::{Config, Fit, Network, PomdpFs, Preset, Weights};
 use pomdp_fs::method::{Context, Fitted, Method, Silent, Training};
 use pomdp_fs::nn::{Activation, Dropout, EncoderConfig, NormPlace};
 use pomdp_fs::rng::Streams;
@@ -26,7 +26,7 @@ fn config(features: usize) -> EncoderConfig {
 }
 
 fn network(encoder: EncoderConfig) -> (Network, Vec<f32>) {
-    let network = Network::new(NetworkConfig { encoder, policy_sees_candidates: true }).unwrap();
+    let network = Network::new(encoder).unwrap();
     let mut p: Vec<f32> = network.init(&Streams::new(0));
     // ψ starts at zero; any other value is a harder test.
     let mut rng = Streams::new(0).stream("psi");

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::graph::Graph;
 use crate::linalg::Mat;
+use crate::method::pomdp_fs::Network;
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
-use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Adam, AdamConfig, Dropout, EncoderConfig, adam::clip};
 use crate::num::{Real, little_endian};
 use crate::rng::Streams;
@@ -59,7 +59,7 @@ fn run(seed: u64, threads: usize) -> Result<Run> {
 
 fn train(streams: &Streams) -> Result<Vec<String>> {
     let encoder = EncoderConfig { groups: 3, ..EncoderConfig::paper(40, 14) };
-    let network = Network::new(NetworkConfig { encoder, policy_sees_candidates: true })?;
+    let network = Network::new(encoder)?;
     let mut p: Vec<f32> = network.init(&streams.child("init"));
     let mut rng = streams.stream("data");
     let x = Mat::from_fn(ROWS, encoder.features, |_, _| rng.normal() as f32);

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
+use crate::method::pomdp_fs::Network;
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Actions, Rollouts};
-use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Activation, Adam, AdamConfig, Dropout, EncoderConfig, NormPlace};
 use crate::num::Real;
 use crate::rng::Streams;
@@ -82,7 +82,7 @@ pub fn build<T: Real>(name: &str) -> Result<Export> {
         candidate_token: !stage2,
         ..base
     };
-    let network = Network::new(NetworkConfig { encoder, policy_sees_candidates: post && !stage2 })?;
+    let network = Network::new(encoder)?;
     let mut case = Builder::<T>::new(name, network);
     if stage2 {
         case.stage2()
@@ -107,13 +107,12 @@ impl<T: Real> Builder<T> {
         let mut rng = streams.stream("shake");
         p.iter_mut().for_each(|v| *v += 0.1 * rng.normal());
         let p: Vec<T> = p.into_iter().map(T::from_f64).collect();
-        let encoder = network.config().encoder;
+        let encoder = network.config();
         let config = json!({
             "case": name,
             "version": env!("CARGO_PKG_VERSION"),
             "precision": T::NAME,
             "encoder": encoder,
-            "policy_sees_candidates": network.config().policy_sees_candidates,
             "learning_rate": RATES.0,
             "policy_learning_rate": RATES.1,
             "adam_steps": ADAM_STEPS,
@@ -185,8 +184,8 @@ impl<T: Real> Builder<T> {
 
     fn stage1(&mut self) -> Result<()> {
         let rows = 6;
-        let labels = self.network.config().encoder.labels;
-        let x = self.normal("x", rows, self.network.config().encoder.features);
+        let labels = self.network.config().labels;
+        let x = self.normal("x", rows, self.network.config().features);
         let mut rng = self.streams.stream("labels");
         let candidates = Labels::from_fn(rows, labels, |_, _| rng.bernoulli(0.6));
         let c = candidates.to_mat();
@@ -251,7 +250,7 @@ impl<T: Real> Builder<T> {
 
     fn stage2(&mut self) {
         let rows = 5;
-        let encoder = self.network.config().encoder;
+        let encoder = self.network.config();
         let x = self.normal("x", rows, encoder.features);
         let mut rng = self.streams.stream("targets");
         let y = Mat::from_fn(rows, encoder.labels, |_, _| T::from_f64(rng.uniform()));

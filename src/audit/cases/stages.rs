@@ -6,11 +6,11 @@ use crate::data::Labels;
 use crate::graph::Graph;
 use crate::linalg::Mat;
 use crate::method::observation::likelihood::NoiseRate;
+use crate::method::pomdp_fs::Network;
 use crate::method::pomdp_fs::belief::network::{BeliefConfig, BeliefNetwork, Observed};
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, disc_loss, policy_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Actions, Rollouts};
-use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Dropout, EncoderConfig, loss};
 use crate::rng::Rng;
 
@@ -19,17 +19,16 @@ const SAMPLE: usize = 4000;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
-        disc("stage1/disc-loss/paper", small(1, true), false, 9),
-        disc("stage1/disc-loss/observation", small(3, false), true, 9),
+        disc("stage1/disc-loss/paper", small(1, true), 9),
+        disc("stage1/disc-loss/groups", small(3, true), 9),
         belief("stage1/belief", small(1, false), true, 4),
         belief("stage1/belief/no-context", small(3, false), false, 5),
         belief_policy("stage1/belief-policy", small(1, false)),
-        policy("stage1/policy-loss/paper", small(1, true), false),
-        policy("stage1/policy-loss/observation", small(1, false), true),
+        policy("stage1/policy-loss/paper", small(1, true)),
         stage2("stage2/paper", small(1, false), 5, 3, Credit::Batch),
         stage2("stage2/candidate-token", small(1, true), 4, 2, Credit::Batch),
         stage2("stage2/shaped", small(3, false), 5, 4, Credit::Steps),
-        disc("full-size/stage1", EncoderConfig::paper(23, 14), false, 2),
+        disc("full-size/stage1", EncoderConfig::paper(23, 14), 2),
         stage2("full-size/stage2", EncoderConfig::paper(23, 14), 2, 2, Credit::Steps),
     ];
     for case in &mut cases {
@@ -71,9 +70,8 @@ struct Setting {
     z: Mat<f64>,
 }
 
-fn setting(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Setting {
-    let config = NetworkConfig { encoder, policy_sees_candidates: sees };
-    let network = Network::new(config).expect("a valid configuration");
+fn setting(name: &str, encoder: EncoderConfig, rows: usize) -> Setting {
+    let network = Network::new(encoder).expect("a valid configuration");
     let mut vars = Vars::new(name);
     vars.arena(&network.layout, false);
     let x = vars.constant(rows, encoder.features);
@@ -87,8 +85,8 @@ fn setting(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Setti
 }
 
 /// ℓ_disc (7) with the graph term and dropout; the two policies must get nothing.
-fn disc(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Case {
-    let Setting { network, vars, x, c, z, .. } = setting(name, encoder, sees, rows);
+fn disc(name: &str, encoder: EncoderConfig, rows: usize) -> Case {
+    let Setting { network, vars, x, c, z, .. } = setting(name, encoder, rows);
     let graph = Graph::new(&x, 2).expect("finite");
     let fewer = Graph::new(&x, 1).expect("finite");
     let nothing = Mat::zeros(rows, encoder.labels);
@@ -121,9 +119,9 @@ fn disc(name: &str, encoder: EncoderConfig, sees: bool, rows: usize) -> Case {
 
 /// ℓ_pol (11) with φ detached: the numeric side holds φ at its value, so every parameter of the
 /// encoder must get exactly zero.
-fn policy(name: &str, encoder: EncoderConfig, sees: bool) -> Case {
+fn policy(name: &str, encoder: EncoderConfig) -> Case {
     const ROWS: usize = 4;
-    let Setting { network, mut vars, x, candidates, c, z } = setting(name, encoder, sees, ROWS);
+    let Setting { network, mut vars, x, candidates, c, z } = setting(name, encoder, ROWS);
     let advantage = vars.constant(ROWS, encoder.labels);
     let frozen = vars.start.clone();
     let theta = network.label_policy_range();
@@ -191,13 +189,16 @@ fn belief(name: &str, encoder: EncoderConfig, with_context: bool, rows: usize) -
     let dropout = Dropout { rate: 0.2, key: 3 };
     let mean = 1.0 / rows as f64;
     let mut start = network.saved();
-    network.forward(&mut start, observed(&seen), &noise, with_context, &vars.start, Some(dropout));
-    let tokens = start.tokens().clone();
+    network.prior(&mut start, observed(&seen), &vars.start, Some(dropout));
+    network.tokens(&mut start, observed(&seen), &noise);
+    let tokens = start.tokens;
     let mut case = vars.case(name, shape(&encoder, rows), move |p, gradient| {
         let control = gradient.as_ref().and_then(|(_, control)| *control);
         let mut saved = network.saved();
         let (seen, dropout) = (observed(&seen), Some(dropout));
-        network.forward_from(&mut saved, seen, Some(&tokens), &noise, with_context, p, dropout);
+        network.prior(&mut saved, seen, p, dropout);
+        saved.tokens = tokens.clone();
+        network.belief(&mut saved, seen, with_context, p);
         let mut dw = Mat::zeros(rows, encoder.labels);
         let loss = loss::bce(dw.as_mut_slice(), saved.own.as_slice(), z.as_slice(), mean);
         if let Some((dp, _)) = gradient {
@@ -247,7 +248,7 @@ enum Credit {
 
 /// The joint loss (18) through T steps, with masks and baseline; the actions are held fixed.
 fn stage2(name: &str, encoder: EncoderConfig, rows: usize, steps: usize, credit: Credit) -> Case {
-    let Setting { network, mut vars, x, z, .. } = setting(name, encoder, false, rows);
+    let Setting { network, mut vars, x, z, .. } = setting(name, encoder, rows);
     let actions: Vec<Vec<usize>> =
         (0..rows).map(|_| vars.rng.permutation(encoder.features)[..steps].to_vec()).collect();
     let reordered: Vec<Vec<usize>> =

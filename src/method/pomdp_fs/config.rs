@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::belief::network::{BeliefConfig, BeliefNetwork};
-use super::network::NetworkConfig;
 use super::stage2::sequential::Stage2Settings;
 use crate::method::settings::{Settings, within};
 use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
@@ -230,9 +229,8 @@ impl Config {
     }
 
     /// The printed network for d features and L labels: its encoder sees X and C.
-    pub fn network(&self, features: usize, labels: usize) -> NetworkConfig {
-        let encoder = EncoderConfig { candidate_token: true, ..self.encoder(features, labels) };
-        NetworkConfig { encoder, policy_sees_candidates: false }
+    pub fn network(&self, features: usize, labels: usize) -> EncoderConfig {
+        EncoderConfig { candidate_token: true, ..self.encoder(features, labels) }
     }
 
     /// The network of beliefs for d features and L labels: its encoder sees X alone.
@@ -313,7 +311,7 @@ mod tests {
         assert_eq!((c.width, c.heads, c.layers, c.ffn_factor), (128, 4, 2, 4));
         assert_eq!((c.rate_disc, c.rate_policy), (1e-3, 1e-4));
         assert_eq!((c.lambda_struct, c.neighbours, c.beta, c.temperature), (0.01, 5, 0.9, 1.0));
-        assert!(c.network(5, 3).encoder.candidate_token);
+        assert!(c.network(5, 3).candidate_token);
         Config::default().belief_network(5, 3).unwrap();
     }
 

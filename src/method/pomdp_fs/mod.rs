@@ -48,4 +48,4 @@ pub use consensus::{Consensus, OneFit, Stability};
 pub use fit::{Fit, History2, Progress, Trained};
 pub use method::PomdpFs;
 pub use model::{Description, Model, Weights};
-pub use network::{Network, NetworkConfig};
+pub use network::Network;

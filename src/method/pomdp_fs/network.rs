@@ -12,15 +12,6 @@ use crate::num::Real;
 use crate::rng::Streams;
 use crate::{Error, Result};
 
-/// Sizes and variants of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkConfig {
-    /// The encoder.
-    pub encoder: EncoderConfig,
-    /// Whether the label policy reads [φ, C] instead of φ alone.
-    pub policy_sees_candidates: bool,
-}
-
 /// Where all parameters lie.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -30,31 +21,30 @@ pub struct Network {
     pub encoder: Encoder,
     /// h_disc: φ → U, the logits of the labels.
     pub disc: Linear,
-    /// θ: φ (and C) → s, the logits of keeping a candidate.
+    /// θ: φ → s, the logits of keeping a candidate.
     pub label_policy: Linear,
     /// ψ: h → scores of the features.
     pub feature_policy: Linear,
-    config: NetworkConfig,
+    config: EncoderConfig,
     encoder_len: usize,
 }
 
 impl Network {
     /// Lays out the parameters; refuses impossible sizes.
-    pub fn new(config: NetworkConfig) -> Result<Self> {
+    pub fn new(config: EncoderConfig) -> Result<Self> {
         let mut layout = Layout::default();
-        let encoder = Encoder::new(&mut layout, config.encoder)?;
+        let encoder = Encoder::new(&mut layout, config)?;
         let encoder_len = layout.len();
-        let EncoderConfig { width, labels, features, .. } = config.encoder;
-        let seen = if config.policy_sees_candidates { labels } else { 0 };
+        let EncoderConfig { width, labels, features, .. } = config;
         let disc = Linear::new(&mut layout, "disc", width, labels);
-        let label_policy = Linear::new(&mut layout, "label_policy", width + seen, labels);
+        let label_policy = Linear::new(&mut layout, "label_policy", width, labels);
         let feature_policy = Linear::new(&mut layout, "feature_policy", width, features);
         Ok(Network { layout, encoder, disc, label_policy, feature_policy, config, encoder_len })
     }
 
-    /// Sizes and variants.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
+    /// Sizes and variants of the encoder; the heads follow from them.
+    pub fn config(&self) -> EncoderConfig {
+        self.config
     }
 
     /// f_enc in the arena.
@@ -88,7 +78,7 @@ impl Network {
     /// the first bad value. The layers themselves do not look: they pass a NaN on, visibly, so this
     /// belongs before the first step. Any number of rows is fine, none included.
     pub fn check_inputs<T: Real>(&self, x: &Mat<T>, p: &[T]) -> Result<()> {
-        let features = self.config.encoder.features;
+        let features = self.config.features;
         if x.cols() != features {
             return Err(Error::found(format!("{} features", x.cols()), features));
         }
@@ -102,7 +92,7 @@ impl Network {
     /// Refuses targets `y` that are not one number in [0, 1] for each of `rows` instances and each
     /// label.
     pub fn check_targets<T: Real>(&self, rows: usize, y: &Mat<T>) -> Result<()> {
-        let labels = self.config.encoder.labels;
+        let labels = self.config.labels;
         if (y.rows(), y.cols()) != (rows, labels) {
             let found = format!("targets of size {}×{}", y.rows(), y.cols());
             return Err(Error::found(found, format!("{rows}×{labels}")));
@@ -124,18 +114,14 @@ mod tests {
 
     #[test]
     fn the_groups_tile_the_arena() {
-        for policy_sees_candidates in [false, true] {
-            let encoder = EncoderConfig::paper(11, 4);
-            let n = Network::new(NetworkConfig { encoder, policy_sees_candidates }).unwrap();
-            assert_eq!(n.encoder_range().end, n.disc.w.range().start);
-            assert_eq!(n.disc_range().end, n.label_policy_range().start);
-            assert_eq!(n.label_policy_range().end, n.feature_policy_range().start);
-            assert_eq!(n.feature_policy_range().end, n.layout.len());
-            let seen = if policy_sees_candidates { 4 } else { 0 };
-            assert_eq!(n.label_policy_range().len(), (128 + seen + 1) * 4);
-            let p: Vec<f32> = n.init(&Streams::new(0));
-            assert!(p[n.feature_policy_range()].iter().all(|&w| w == 0.0));
-            assert!(p[n.disc_range()].iter().any(|&w| w != 0.0));
-        }
+        let n = Network::new(EncoderConfig::paper(11, 4)).unwrap();
+        assert_eq!(n.encoder_range().end, n.disc.w.range().start);
+        assert_eq!(n.disc_range().end, n.label_policy_range().start);
+        assert_eq!(n.label_policy_range().end, n.feature_policy_range().start);
+        assert_eq!(n.feature_policy_range().end, n.layout.len());
+        assert_eq!(n.label_policy_range().len(), (128 + 1) * 4);
+        let p: Vec<f32> = n.init(&Streams::new(0));
+        assert!(p[n.feature_policy_range()].iter().all(|&w| w == 0.0));
+        assert!(p[n.disc_range()].iter().any(|&w| w != 0.0));
     }
 }

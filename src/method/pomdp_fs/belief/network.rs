@@ -72,7 +72,8 @@ pub struct Observed<'a, T> {
 pub struct BeliefSaved<T> {
     phi: Mat<T>,
     encoder: BatchSaved<T>,
-    tokens: Mat<T>,
+    /// What the label context is shown, B·L rows.
+    pub tokens: Mat<T>,
     context: ContextSaved<T>,
     scratch: ContextScratch<T>,
     dphi: Mat<T>,
@@ -82,13 +83,6 @@ pub struct BeliefSaved<T> {
     pub logits: Mat<T>,
     /// s, B × L.
     pub scores: Mat<T>,
-}
-
-impl<T> BeliefSaved<T> {
-    /// What the label context was shown, B·L rows.
-    pub fn tokens(&self) -> &Mat<T> {
-        &self.tokens
-    }
 }
 
 impl BeliefNetwork {
@@ -159,36 +153,53 @@ impl BeliefNetwork {
         p: &[T],
         dropout: Option<Dropout>,
     ) {
-        self.forward_from(saved, seen, None, noise, with_context, p, dropout);
+        self.prior(saved, seen, p, dropout);
+        self.tokens(saved, seen, noise);
+        self.belief(saved, seen, with_context, p);
     }
 
-    /// The same with given tokens of the label context instead of those that v makes. No gradient
-    /// passes through the tokens; a check of gradients must hold them still.
-    pub fn forward_from<T: Real>(
+    /// v = u + h_disc(φ(x)), a function of X alone, into `own`.
+    pub fn prior<T: Real>(
         &self,
         saved: &mut BeliefSaved<T>,
         seen: Observed<'_, T>,
-        tokens: Option<&Mat<T>>,
-        noise: &[NoiseRate<T>],
-        with_context: bool,
         p: &[T],
         dropout: Option<Dropout>,
     ) {
-        let (rows, labels) = (seen.x.rows(), noise.len());
         self.encoder.forward_batch(&mut saved.phi, &mut saved.encoder, seen.x, None, p, dropout);
-        saved.own.set_rows(rows);
+        saved.own.set_rows(seen.x.rows());
         self.disc.forward(saved.own.view_mut(), saved.phi.view(), p);
-        saved.tokens.set_rows(rows * labels);
-        let cells = saved.own.as_mut_slice().iter_mut().zip(seen.base.as_slice());
-        for (i, (v, &u)) in cells.enumerate() {
+        for (v, &u) in saved.own.as_mut_slice().iter_mut().zip(seen.base.as_slice()) {
             *v += u;
-            let c = seen.c.as_slice()[i];
+        }
+    }
+
+    /// The tokens (σ(v_k), p(v_k), C_k) of the label context from v. They are numbers to the
+    /// context: no gradient passes through them.
+    pub fn tokens<T: Real>(
+        &self,
+        saved: &mut BeliefSaved<T>,
+        seen: Observed<'_, T>,
+        noise: &[NoiseRate<T>],
+    ) {
+        let labels = noise.len();
+        saved.tokens.set_rows(seen.x.rows() * labels);
+        let cells = saved.own.as_slice().iter().zip(seen.c.as_slice());
+        for (i, (v, &c)) in cells.enumerate() {
             let token = [v.sigmoid(), c * noise[i % labels].posterior(*v), c];
             saved.tokens.row_mut(i).copy_from_slice(&token);
         }
-        if let Some(tokens) = tokens {
-            saved.tokens.as_mut_slice().copy_from_slice(tokens.as_slice());
-        }
+    }
+
+    /// w = v + context, U = (u′ + w)/2 and the policy's scores s = a U + b.
+    pub fn belief<T: Real>(
+        &self,
+        saved: &mut BeliefSaved<T>,
+        seen: Observed<'_, T>,
+        with_context: bool,
+        p: &[T],
+    ) {
+        let (rows, labels) = (seen.x.rows(), saved.own.cols());
         if with_context {
             self.context.forward(&mut saved.own, &mut saved.context, &saved.tokens, p);
         }

@@ -1,7 +1,7 @@
 //! Stage 1 on one batch: representation, the discriminative loss (7), the policy loss (11).
 //!
 //! ```text
-//! φ = f_enc(O)     U = h_disc(φ)     s = θ(φ [, C]),  p_ij = σ(s_ij) on candidates, 0 elsewhere
+//! φ = f_enc(O)     U = h_disc(φ)     s = θ(φ),  p_ij = σ(s_ij) on candidates, 0 elsewhere
 //! ℓ_disc = w_bce Σ_ij BCE(U_ij, Z_ij) + w_graph R_graph(U)       → encoder and h_disc
 //! ℓ_pol  = −Σ_ij A_ij ln π(Z_ij) over candidates                 → θ alone, φ detached
 //! ```
@@ -44,8 +44,6 @@ pub struct Stage1Saved<T> {
     pub logits: Mat<T>,
     /// s, B × L.
     pub scores: Mat<T>,
-    /// What the label policy reads: [φ] or [φ, C], B rows.
-    policy_input: Mat<T>,
     encoder: BatchSaved<T>,
     /// ∂ℓ_disc/∂φ, room for the backward pass.
     dphi: Mat<T>,
@@ -55,12 +53,10 @@ impl Network {
     /// Room for what [`Network::forward`] keeps; empty until the first batch.
     pub fn stage1_saved<T: Real>(&self) -> Stage1Saved<T> {
         let (width, labels) = self.disc.w.shape();
-        let (inputs, _) = self.label_policy.w.shape();
         Stage1Saved {
             phi: Mat::zeros(0, width),
             logits: Mat::zeros(0, labels),
             scores: Mat::zeros(0, labels),
-            policy_input: Mat::zeros(0, inputs),
             encoder: BatchSaved::new(self.encoder_range().end),
             dphi: Mat::zeros(0, width),
         }
@@ -75,21 +71,12 @@ impl Network {
         dropout: Option<Dropout>,
     ) {
         let rows = x.rows();
-        let token = self.config().encoder.candidate_token.then_some(c);
+        let token = self.config().candidate_token.then_some(c);
         self.encoder.forward_batch(&mut saved.phi, &mut saved.encoder, x, token, p, dropout);
         saved.logits.set_rows(rows);
         self.disc.forward(saved.logits.view_mut(), saved.phi.view(), p);
-        saved.policy_input.set_rows(rows);
-        let (width, inputs) = (saved.phi.cols(), saved.policy_input.cols());
-        for i in 0..rows {
-            let input = saved.policy_input.row_mut(i);
-            input[..width].copy_from_slice(saved.phi.row(i));
-            if inputs > width {
-                input[width..].copy_from_slice(c.row(i));
-            }
-        }
         saved.scores.set_rows(rows);
-        self.label_policy.forward(saved.scores.view_mut(), saved.policy_input.view(), p);
+        self.label_policy.forward(saved.scores.view_mut(), saved.phi.view(), p);
     }
 
     /// Gradients of encoder and h_disc from dU; they accumulate.
@@ -104,7 +91,7 @@ impl Network {
         saved.dphi.set_rows(x.rows());
         let dphi = Some((Acc::Set, saved.dphi.view_mut()));
         self.disc.backward(dphi, dp, dlogits.view(), saved.phi.view(), p);
-        let token = self.config().encoder.candidate_token.then_some(c);
+        let token = self.config().candidate_token.then_some(c);
         self.encoder.backward_batch(dp, &saved.dphi, x, token, p, &mut saved.encoder);
     }
 
@@ -117,7 +104,7 @@ impl Network {
         p: &[T],
         saved: &Stage1Saved<T>,
     ) {
-        self.label_policy.backward(None, dp, dscores.view(), saved.policy_input.view(), p);
+        self.label_policy.backward(None, dp, dscores.view(), saved.phi.view(), p);
     }
 }
 

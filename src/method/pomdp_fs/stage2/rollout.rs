@@ -110,7 +110,7 @@ impl<T: Real> Rollouts<T> {
 
     /// Bytes that a batch of `rows` rollouts of `steps` selections needs, all shards together.
     pub fn memory(network: &Network, rows: usize, steps: usize) -> usize {
-        let e = &network.config().encoder;
+        let e = network.config();
         let s = network.encoder.tokens.count();
         let shards = rows.div_ceil(shard_rows(s));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
@@ -187,7 +187,7 @@ pub(super) struct Shard<T> {
 
 impl<T: Real> Shard<T> {
     pub fn new(network: &Network, rows: usize) -> Self {
-        let e = network.config().encoder;
+        let e = network.config();
         let tokens = rows * network.encoder.tokens.count();
         Shard {
             ws: network.encoder.workspace(),

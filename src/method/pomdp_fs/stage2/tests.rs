@@ -3,7 +3,7 @@
 use super::loss::{Advantages, Replay, Stage2Weights};
 use super::rollout::{Rollouts, Sampled, Sampling, draw, uniform};
 use crate::linalg::{Mat, View};
-use crate::method::pomdp_fs::{Network, NetworkConfig};
+use crate::method::pomdp_fs::Network;
 use crate::nn::EncoderConfig;
 use crate::nn::init::init;
 use crate::nn::loss;
@@ -20,7 +20,7 @@ fn network(groups: usize) -> Network {
         groups,
         ..EncoderConfig::paper(FEATURES, LABELS)
     };
-    Network::new(NetworkConfig { encoder, policy_sees_candidates: false }).unwrap()
+    Network::new(encoder).unwrap()
 }
 
 struct Problem {
