@@ -8,8 +8,9 @@
 //!
 //! T starts as the candidate matrix Y. Features are ranked by the row norms of Q R.
 //!
-//! Source: Pan, Liu, Gao, "Partial multi-label feature selection with latent structure alignment",
-//! AAAI 2025, and its authors' program. They disagree with each other and with themselves:
+//! Source: Pan, Liu, Gao, "Reconsidering feature structure information and latent space alignment in
+//! partial multi-label feature selection", AAAI 2025, and its authors' program. They disagree with
+//! each other and with themselves:
 //!
 //! * The printed updates have slips (a lost D, products that do not conform); here each update is
 //!   the multiplicative one of the printed objective, so with T fixed no update raises it.
