@@ -3,11 +3,13 @@
 //! In f32 on x86 with AVX2 or AVX-512 the products are the crate's own (`num/raw`), elsewhere
 //! matrixmultiply's with α = 1, with the same order of sums. So an entry of C depends only on its row
 //! of A and its column of B: not on the size of the batch around it, not on the number of threads.
-//! [`super::reference`] computes the very same bits slowly.
+//! [`super::reference`] computes the very same bits slowly; it is also the product of the number types
+//! that audit and do not train (dual numbers, double-double).
 
 use rayon::prelude::*;
 
 use super::mat::{View, ViewMut};
+use super::reference;
 use crate::num::Real;
 use crate::num::raw::{Start, Strided};
 
@@ -31,13 +33,21 @@ pub fn gemm<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>
         Acc::Set => Start::Nothing,
         Acc::Add => Start::Old,
     };
-    T::gemm(start, (c.data, c.rows, c.cols, c.row_stride, 1), strided(a), strided(b));
+    match T::PRODUCT {
+        Some(product) => product(start, contiguous(c), strided(a), strided(b)),
+        None => reference::gemm(acc, c, a, b),
+    }
 }
 
 /// C ← 1·rowᵀ + A·B: a linear layer with its bias. The same bits as adding to rows that hold `row`.
-pub fn affine<T: Real>(c: ViewMut<'_, T>, row: &[T], a: View<'_, T>, b: View<'_, T>) {
-    let c = (c.data, c.rows, c.cols, c.row_stride, 1);
-    T::gemm(Start::Row(row), c, strided(a), strided(b));
+pub fn affine<T: Real>(mut c: ViewMut<'_, T>, row: &[T], a: View<'_, T>, b: View<'_, T>) {
+    match T::PRODUCT {
+        Some(product) => product(Start::Row(row), contiguous(c), strided(a), strided(b)),
+        None => {
+            (0..c.rows).for_each(|i| c.row_mut(i).copy_from_slice(row));
+            reference::gemm(Acc::Add, c, a, b);
+        }
+    }
 }
 
 /// The same product, bit for bit, with the rows of C shared among rayon's threads.
@@ -59,13 +69,17 @@ pub fn gemm_parallel<T: Real>(acc: Acc, c: ViewMut<'_, T>, a: View<'_, T>, b: Vi
         });
 }
 
+fn contiguous<T>(v: ViewMut<'_, T>) -> Strided<&mut [T]> {
+    (v.data, v.rows, v.cols, v.row_stride, 1)
+}
+
 fn strided<T>(v: View<'_, T>) -> Strided<&[T]> {
     (v.data, v.rows, v.cols, v.row_stride, v.col_stride)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mat, reference};
+    use super::super::Mat;
     use super::*;
     use crate::rng::Streams;
 

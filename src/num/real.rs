@@ -1,13 +1,15 @@
-//! `Real`: what the engine needs of a number. f32 trains, f64 audits; the code is the same.
+//! `Real`: what the engine needs of a number. f32 trains; f64, dual numbers and double-double audit; the
+//! code is the same.
 
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A floating-point number, f32 or f64 (sealed).
+/// A number (sealed): f32, f64, and the kinds that audit them, [`super::Dual`] and
+/// [`super::DoubleDouble`].
 ///
-/// The elementary functions are the crate's own polynomials: built from `+ − × ÷` and fused
-/// multiply-add only, so a value is the same on every machine and at every vector width, and at
+/// The elementary functions of f32 and f64 are the crate's own polynomials: built from `+ − × ÷` and
+/// fused multiply-add only, so a value is the same on every machine and at every vector width, and at
 /// most 2 units in the last place from the truth (the tests compare dense grids with libm).
 pub trait Real:
     super::raw::Gemm
@@ -46,7 +48,7 @@ pub trait Real:
 
     /// Nearest value.
     fn from_f64(x: f64) -> Self;
-    /// Exact.
+    /// The nearest f64; exact for f32 and f64. Derivatives are left behind.
     fn to_f64(self) -> f64;
     /// Appends the little-endian bytes.
     fn write_le(self, out: &mut Vec<u8>);

@@ -17,24 +17,17 @@ pub enum Start<'a, T> {
     Row(&'a [T]),
 }
 
+/// C ← start + A·B. The columns of C are contiguous.
+pub type Product<T> = fn(Start<'_, T>, Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>);
+
 /// Matrix products; it also seals [`Real`](crate::num::Real), since code outside cannot name it.
 pub trait Gemm: Sized {
-    /// C ← start + A·B. The columns of C are contiguous.
-    fn gemm(
-        start: Start<'_, Self>,
-        c: Strided<&mut [Self]>,
-        a: Strided<&[Self]>,
-        b: Strided<&[Self]>,
-    );
+    /// The fast product of this type; without one the slow reference is used.
+    const PRODUCT: Option<Product<Self>> = None;
 }
 
 impl Gemm for f32 {
-    fn gemm(
-        start: Start<'_, f32>,
-        mut c: Strided<&mut [f32]>,
-        a: Strided<&[f32]>,
-        b: Strided<&[f32]>,
-    ) {
+    const PRODUCT: Option<Product<f32>> = Some(|start, mut c, a, b| {
         check(&start, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), sizes(&b));
         #[cfg(target_arch = "x86_64")]
         {
@@ -51,21 +44,16 @@ impl Gemm for f32 {
         let beta = write_start(start, &mut c);
         // SAFETY: `check` passed.
         unsafe { call!(matrixmultiply::sgemm, beta, c, a, b) }
-    }
+    });
 }
 
 impl Gemm for f64 {
-    fn gemm(
-        start: Start<'_, f64>,
-        mut c: Strided<&mut [f64]>,
-        a: Strided<&[f64]>,
-        b: Strided<&[f64]>,
-    ) {
+    const PRODUCT: Option<Product<f64>> = Some(|start, mut c, a, b| {
         check(&start, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), sizes(&b));
         let beta = write_start(start, &mut c);
         // SAFETY: `check` passed.
         unsafe { call!(matrixmultiply::dgemm, beta, c, a, b) }
-    }
+    });
 }
 
 /// matrixmultiply; α is always 1: otherwise a result would depend on the tile it falls in.
