@@ -5,6 +5,7 @@
 
 mod apply;
 mod audit;
+mod bench;
 mod classifier;
 mod context;
 mod data;
@@ -60,6 +61,7 @@ enum Command {
     Select(Box<select::Select>),
     Apply(Box<apply::Apply>),
     Audit(audit::Audit),
+    Bench(bench::Bench),
     Stats(stats::Stats),
     Data(Box<data::Data>),
     Evaluate(Box<evaluate::Evaluate>),
@@ -87,6 +89,7 @@ fn run(cli: Cli) -> Result<bool> {
         Some(Command::Select(select)) => select.run(&context),
         Some(Command::Apply(apply)) => apply.run(&context),
         Some(Command::Audit(audit)) => audit.run(&context),
+        Some(Command::Bench(bench)) => bench.run(&context),
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),

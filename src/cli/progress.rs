@@ -13,7 +13,7 @@ use crate::method::Observer;
 const STEPS: f64 = 1000.0;
 
 /// A bar on stderr, hidden when stderr is no terminal or the user asked for quiet.
-fn bar(quiet: bool, template: &str) -> ProgressBar {
+pub(super) fn bar(quiet: bool, template: &str) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

@@ -17,4 +17,4 @@ pub use labels::Labels;
 pub use read::{Format, Impute, LabelSpec, Part, ReadOptions, Role, load, read_bytes, split_names};
 pub use scale::{Scaler, Scaling};
 pub use split::{Folds, Splitter};
-pub use write::save;
+pub use write::{encode, save};

@@ -23,6 +23,11 @@ const YEAST: &[u8] = include_bytes!("../../../data/yeast.arff");
 const YEAST_LABELS: &[u8] = include_bytes!("../../../data/yeast.xml");
 const EMBEDDED: &str = "yeast";
 
+/// The set that the program carries, as an ARFF file and its label file.
+pub fn embedded_files() -> (&'static [u8], &'static [u8]) {
+    (YEAST, YEAST_LABELS)
+}
+
 /// A known data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

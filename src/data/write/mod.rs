@@ -31,13 +31,12 @@ pub fn save(dataset: &Dataset, path: &Path, format: Option<Format>) -> Result<Ve
             io::write_atomic(path, table.as_bytes())?;
             Ok(vec![path.to_path_buf(), xml])
         }
-        Some(Format::Csv) => {
-            let delimiter = if extension == "tsv" { b'\t' } else { b',' };
-            io::write_atomic(path, &csv::bytes(dataset, delimiter).map_err(place)?)?;
+        Some(Format::Csv) if extension == "tsv" => {
+            io::write_atomic(path, &csv::bytes(dataset, b'\t').map_err(place)?)?;
             Ok(vec![path.to_path_buf()])
         }
-        Some(Format::Libsvm) => {
-            io::write_atomic(path, libsvm::text(dataset).map_err(place)?.as_bytes())?;
+        Some(format @ (Format::Csv | Format::Libsvm)) => {
+            io::write_atomic(path, &encode(dataset, format).map_err(place)?)?;
             Ok(vec![path.to_path_buf()])
         }
         Some(Format::Mat) => Err(place(Error::config("MATLAB files can be read, not written"))
@@ -46,6 +45,15 @@ pub fn save(dataset: &Dataset, path: &Path, format: Option<Format>) -> Result<Ve
             format_args!("the extension '.{extension}'"),
             ".arff, .csv, .tsv or .svm",
         ))),
+    }
+}
+
+/// The bytes of a data set in a format that is one file: CSV with commas, or LIBSVM.
+pub fn encode(dataset: &Dataset, format: Format) -> Result<Vec<u8>> {
+    match format {
+        Format::Csv => csv::bytes(dataset, b','),
+        Format::Libsvm => Ok(libsvm::text(dataset)?.into_bytes()),
+        Format::Arff | Format::Mat => Err(Error::config("expected CSV or LIBSVM")),
     }
 }
 

@@ -7,11 +7,13 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod gemm;
+mod peak;
 #[cfg(any(target_arch = "x86_64", test))]
 mod tiles;
 mod vectorize;
 
 pub use gemm::{Gemm, Start, Strided};
+pub use peak::multiply_adds;
 pub use vectorize::{Class, Fusing, class, fusing, vectorize};
 
 #[cfg(test)]
