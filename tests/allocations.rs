@@ -11,7 +11,7 @@
 //!
 //! Stage 1 has this once per shard and 5 for the heads on the whole batch: both forward, dW and dφ of
 //! h_disc, dW of θ (φ is detached). Stage 2 samples (a third of the products in each state: no
-//! gradients) and then has a forward and a backward pass in each of its T + 1 states, per shard,
+//! gradients), keeps the activations, and then has a backward pass in each of its T + 1 states, per shard,
 //! without the token products (tokens are updated one feature at a time).
 //!
 //! The steps are those of the real trainers: gathering the batch, the neighbour graph, sampling,
@@ -217,7 +217,7 @@ fn a_step_of_stage_2_allocates_only_packing_buffers() {
             // Sampling: h_disc in every state, ψ in all but the last.
             let sampling = (STEPS + 1) * (5 * layers + 1) + STEPS + candidate_token;
             let replay =
-                (STEPS + 1) * (15 * layers + candidate_token) + candidate_token + 3 + 3 * STEPS;
+                (STEPS + 1) * (10 * layers + candidate_token) + candidate_token + 3 + 3 * STEPS;
             per_product() * shards(&network, rows) * (sampling + replay)
         };
         let mut trainer = Trainer2::new(
@@ -264,7 +264,7 @@ fn later_epochs_of_a_fit_use_the_memory_of_the_first() {
     let step1 = |rows| shards(rows) * (2 * (GROUPS + 1) + 15 * layers) + 5;
     let confidence = shards(ROWS) * (GROUPS + 1 + 5 * layers) + 2;
     let stage1 = batches.map(step1).iter().sum::<usize>() + confidence;
-    let step2 = |rows| shards(rows) * (3 * (5 * layers + 1) + 3 + 3 * (15 * layers + 1) + 1 + 9);
+    let step2 = |rows| shards(rows) * (3 * (5 * layers + 1) + 3 + 3 * (10 * layers + 1) + 1 + 9);
     let stage2 = batches.map(step2).iter().sum::<usize>();
     for (epoch, products) in [(1, stage1), (2, stage1), (5, stage2), (6, stage2)] {
         let buffers = per_product() * products;

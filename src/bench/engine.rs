@@ -5,10 +5,10 @@ use std::hint::black_box;
 use super::timing::{Kind, Work};
 use crate::graph::Graph;
 use crate::linalg::{Acc, Mat, gemm};
+use crate::method::pomdp_fs::Network;
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, Stage1Saved, disc_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Loss, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
-use crate::method::pomdp_fs::{Network, NetworkConfig};
 use crate::nn::{Adam, AdamConfig, EncoderConfig};
 use crate::rng::Streams;
 
@@ -49,8 +49,8 @@ fn targets(rows: usize) -> Mat<f32> {
 
 fn network(features: usize, groups: usize) -> (Network, Vec<f32>) {
     let encoder = EncoderConfig { groups, ..EncoderConfig::paper(features, LABELS) };
-    let config = NetworkConfig { encoder, policy_sees_candidates: false };
-    let network = Network::new(config).expect("the paper's sizes");
+
+    let network = Network::new(encoder).expect("the paper's sizes");
     let p = network.init(&Streams::new(0));
     (network, p)
 }
@@ -112,7 +112,7 @@ fn product(id: String, (m, k, n): (usize, usize, usize), name: &'static str) -> 
 
 /// Operations of a forward pass of the blocks over `batch` instances; a backward pass has twice as many.
 fn forward_operations(network: &Network, batch: usize) -> usize {
-    let EncoderConfig { width, ffn, layers, .. } = network.config().encoder;
+    let EncoderConfig { width, ffn, layers, .. } = network.config();
     let tokens = network.encoder.tokens.count();
     let of_block = |carried: usize| {
         let projections = 2 * batch * carried * 2 * width * width;
@@ -170,7 +170,7 @@ impl TrainStep {
 
     /// Operations of a step: tokens (no gradient of X), blocks, both heads forward, one backward.
     pub fn operations(&self) -> f64 {
-        let (batch, width) = (self.x.rows(), self.network.config().encoder.width);
+        let (batch, width) = (self.x.rows(), self.network.config().width);
         let tokens = 2 * 2 * batch * FEATURES * width;
         let heads = (2 + 2) * 2 * batch * width * LABELS;
         (tokens + heads + 3 * forward_operations(&self.network, batch)) as f64
@@ -222,14 +222,14 @@ impl RolloutStep {
         let (batch, steps, _) = ROLLOUT;
         *key += 1;
         let how = Sampling { steps, temperature: 1.0, key: *key };
-        rollouts.sample(sampled, (x, y), p, how);
+        rollouts.sample_and_keep(sampled, (x, y), p, how);
         for i in 0..batch {
             advantages.reward.row_mut(i).fill(-sampled.losses[(i, steps)]);
         }
         let actions = &sampled.actions;
         let replay = Replay { x, y, actions, advantages, weights };
         dp.fill(0.0);
-        rollouts.loss(Some(dp), &replay, 0..batch, p)
+        rollouts.loss_of_kept(dp, &replay, p)
     }
 
     /// One step; returns the joint loss before it.
@@ -239,13 +239,14 @@ impl RolloutStep {
         loss.supervised + loss.policy
     }
 
-    /// Operations of a step: sampling and replay in T + 1 states. h_disc is asked in every state when
-    /// sampling, in the last one when replaying; ψ in all but the last, forward twice and backward.
+    /// Operations of a step: a forward and a backward pass in T + 1 states. h_disc is asked in every
+    /// state when sampling, once more in the last one for its gradient; ψ in all but the last, forward
+    /// twice and backward.
     pub fn operations(&self) -> f64 {
         let (batch, steps, features) = ROLLOUT;
-        let width = self.rollouts.network().config().encoder.width;
+        let width = self.rollouts.network().config().width;
         let states = steps + 1;
-        let blocks = 4 * states * forward_operations(self.rollouts.network(), batch);
+        let blocks = 3 * states * forward_operations(self.rollouts.network(), batch);
         let disc = (states + 3) * 2 * batch * width * LABELS;
         let policy = 4 * steps * 2 * batch * width * features;
         let tokens = 2 * 2 * steps * batch * width;

@@ -45,7 +45,7 @@ pub fn write(dir: &Path) -> Result<()> {
     let cases = json!({
         "train": TRAIN,
         "rollout": { "batch": batch, "steps": steps, "features": features, "baseline": -0.7 },
-        "encoder": network.config().encoder,
+        "encoder": network.config(),
         "train_features": FEATURES,
         "labels": LABELS,
         "learning_rate": 1e-3,

@@ -14,7 +14,7 @@ mod timing;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use crate::{Error, Result};
 pub use timing::Timed;
 use timing::Work;
 
@@ -126,6 +126,20 @@ pub struct Other {
     pub throughput: f64,
     /// What is counted.
     pub unit: String,
+}
+
+/// Runs the one piece of work called `id` so many times and measures nothing: for profilers and for
+/// counts of instructions.
+pub fn repeat(id: &str, times: usize) -> Result<()> {
+    let wanted = |other: &str| other == id;
+    let mut works = engine::works(&wanted);
+    works.extend(evaluation::works(&wanted)?);
+    let Some(work) = works.first_mut() else {
+        return Err(Error::found(format_args!("'{id}'"), "the id of a piece of work")
+            .hint("the first column of the report has the ids"));
+    };
+    (0..times).for_each(|_| (work.run)());
+    Ok(())
 }
 
 /// Measures; `progress(visits done, visits)` is told now and then.

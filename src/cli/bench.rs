@@ -29,6 +29,9 @@ pub struct Bench {
     /// A report that `--json` wrote: say what became faster or slower beyond the noise
     #[arg(long, value_name = "OLD.json")]
     compare: Option<PathBuf>,
+    /// Run the piece of work called TEXT (of --only) N times and measure nothing: for profilers
+    #[arg(long, value_name = "N", requires = "only", conflicts_with = "compare")]
+    repeat: Option<usize>,
     /// Write the measured cases to DIR for other programs, and measure nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "only"])]
     export: Option<PathBuf>,
@@ -49,6 +52,10 @@ impl Bench {
         if let Some(dir) = &self.export {
             export::write(dir)?;
             context.say(format!("cases written to {}", dir.display()));
+            return Ok(true);
+        }
+        if let (Some(times), Some(id)) = (self.repeat, &self.only) {
+            bench::repeat(id, times)?;
             return Ok(true);
         }
         let old: Option<Report> = self.compare.as_deref().map(io::read_json).transpose()?;

@@ -60,6 +60,14 @@ impl Scaler {
         }
         Mat::from_vec(rows.len(), x.cols(), data)
     }
+
+    /// The given columns of the given rows of `x`, scaled.
+    pub fn apply_columns(&self, x: &Mat<f64>, rows: &[usize], columns: &[usize]) -> Mat<f64> {
+        Mat::from_fn(rows.len(), columns.len(), |i, j| {
+            let (centre, factor) = self.columns[columns[j]];
+            shrink(x[(rows[i], columns[j])], centre) * factor
+        })
+    }
 }
 
 /// `v − centre`, or the largest number if that leaves the finite ones.

@@ -140,6 +140,7 @@ impl Cell<'_> {
         let scorer = Scorer {
             method: method.as_ref(),
             prepared,
+            data: &self.plan.data.x,
             fitted: &fitted,
             scoring,
             streams: streams.child("classify"),

@@ -21,10 +21,6 @@ pub struct Prepared {
     pub features: Mat<f32>,
     /// Test features for the method's own predictor, scaled alike.
     pub test_features: Mat<f32>,
-    /// Training features for the classifier, scaled.
-    pub train: Mat<f64>,
-    /// Test features for the classifier, scaled alike.
-    pub test: Mat<f64>,
     /// Candidate labels of the training rows.
     pub candidates: Labels,
     /// True labels of the training rows, if known: only for control and for ε.
@@ -41,15 +37,10 @@ impl Prepared {
         if scaling == Scaling::ZScore && is_sparse(&data.x, &train_rows) {
             scaler = scaler.without_centres();
         }
-        let train: Mat<f64> = scaler.apply(&data.x, &train_rows);
-        let test: Mat<f64> = scaler.apply(&data.x, &test_rows);
-        let (features, test_features) = (train.cast(), test.cast());
         let truth = |rows: &[usize]| data.truth.as_ref().map(|y| y.select_rows(rows));
         Prepared {
-            features,
-            test_features,
-            train,
-            test,
+            features: scaler.apply(&data.x, &train_rows),
+            test_features: scaler.apply(&data.x, &test_rows),
             candidates: repeat.candidates.select_rows(&train_rows),
             truth: truth(&train_rows),
             test_truth: truth(&test_rows),
@@ -57,6 +48,17 @@ impl Prepared {
             test_rows,
             scaler,
         }
+    }
+
+    /// Some training columns of the data `x` for the classifier, scaled, in f64. They are made when they
+    /// are asked for: all of them would take twice the memory of `features`.
+    pub fn train(&self, x: &Mat<f64>, columns: &[usize]) -> Mat<f64> {
+        self.scaler.apply_columns(x, &self.train_rows, columns)
+    }
+
+    /// The same of the test rows.
+    pub fn test(&self, x: &Mat<f64>, columns: &[usize]) -> Mat<f64> {
+        self.scaler.apply_columns(x, &self.test_rows, columns)
     }
 
     /// Share of the irrelevant training labels that are candidates, if the truth is known.
@@ -93,17 +95,22 @@ mod tests {
         let protocol = Protocol { noise: 0.5, ..Protocol::default() };
         let sparse = small(|i, j| (i + j) % 6 == 0);
         let part = prepared(&sparse, &protocol, 0, 3);
-        assert_eq!((part.train.rows(), part.test.rows()), (16, 4));
+        let all: Vec<usize> = (0..sparse.d()).collect();
+        let (train, test) = (part.train(&sparse.x, &all), part.test(&sparse.x, &all));
+        assert_eq!((train.rows(), test.rows()), (16, 4));
+        assert_eq!(train.select_cols(&[3, 1]), part.train(&sparse.x, &[3, 1]));
         let truth = part.truth.as_ref().unwrap();
         assert!(part.candidates.count() > truth.count());
         let cells = truth.as_slice().iter().zip(part.candidates.as_slice());
         assert!(cells.into_iter().all(|(y, c)| *c || !y));
         let held_out = sparse.truth.as_ref().unwrap().select_rows(&part.test_rows);
         assert_eq!(part.test_truth, Some(held_out));
-        assert!(part.train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
-        assert_eq!(part.features.as_slice(), part.train.cast::<f32>().as_slice(), "one scaling");
-        let dense = prepared(&small(|_, _| true), &protocol, 0, 3);
-        let mean: f64 = (0..16).map(|i| dense.train[(i, 0)]).sum();
+        assert!(train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
+        assert_eq!(part.features.as_slice(), train.cast::<f32>().as_slice(), "one scaling");
+        assert_eq!(part.test_features, test.cast());
+        let data = small(|_, _| true);
+        let dense = prepared(&data, &protocol, 0, 3);
+        let mean: f64 = dense.train(&data.x, &[0]).as_slice().iter().sum();
         assert!(mean.abs() < 1e-9);
         // Another repeat, another split.
         let other = prepared(&sparse, &protocol, 1, 3);
@@ -123,6 +130,6 @@ mod tests {
         let filled = data.x.as_slice().iter().filter(|v| **v != 0.0).count();
         assert!(filled as f64 > SPARSE_BELOW * 100.0, "the whole set counts as dense");
         let part = Prepared::new(&data, &plan, Some(0), Scaling::ZScore);
-        assert!(part.train.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
+        assert!(part.features.as_slice().iter().filter(|v| **v == 0.0).count() > 60);
     }
 }

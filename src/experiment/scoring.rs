@@ -9,6 +9,7 @@ use crate::classify::prior::Prior;
 use crate::classify::{Classifier, Model, Prediction, Targets};
 use crate::data::Labels;
 use crate::data::choice::choice;
+use crate::linalg::Mat;
 use crate::measure::{Comparison, Convention, CoverageForm, Summary};
 use crate::method::{Fitted, Method};
 use crate::rng::Streams;
@@ -95,6 +96,8 @@ impl Scoring {
 pub(super) struct Scorer<'a> {
     pub method: &'a dyn Method,
     pub prepared: &'a Prepared,
+    /// The features that were prepared.
+    pub data: &'a Mat<f64>,
     pub fitted: &'a Fitted,
     pub scoring: &'a Scoring,
     pub streams: Streams,
@@ -204,9 +207,9 @@ impl Scorer<'_> {
     ) -> Result<(Prediction, Box<dyn Model>)> {
         // Without features there is only the prior.
         let classifier = if columns.is_empty() { &Prior } else { classifier };
-        let train = self.prepared.train.select_cols(&columns);
+        let train = self.prepared.train(self.data, &columns);
         let model = classifier.fit(&train, targets, &self.streams)?;
-        let found = model.predict(&self.prepared.test.select_cols(&columns))?;
+        let found = model.predict(&self.prepared.test(self.data, &columns))?;
         Ok((found, model))
     }
 

@@ -15,6 +15,7 @@ use crate::classify::svm::LinearSvm;
 use crate::classify::threshold::Threshold;
 use crate::classify::tune::{Rule, Tuned};
 use crate::classify::{Classifier, Targets, inner_folds};
+use crate::linalg::Mat;
 use crate::measure::{Comparison, Convention, ranking_loss};
 use crate::method::{Context, Method, Training};
 use crate::rng::Streams;
@@ -59,7 +60,8 @@ pub(super) fn choose(
         let mut total = 0.0;
         for (p, part) in parts.iter().enumerate() {
             let streams = streams.child(&format!("part/{p}"));
-            total += price(method.as_ref(), prepared, part, budget, &streams, observer)?;
+            let data = &cell.plan.data.x;
+            total += price(method.as_ref(), (data, prepared), part, budget, &streams, observer)?;
         }
         if total < best.0 {
             best = (total, k);
@@ -71,7 +73,7 @@ pub(super) fn choose(
 /// Ranking loss on held-out candidates.
 fn price(
     method: &dyn Method,
-    prepared: &Prepared,
+    (data, prepared): (&Mat<f64>, &Prepared),
     (train, test): &(Vec<usize>, Vec<usize>),
     budget: usize,
     streams: &Streams,
@@ -85,7 +87,7 @@ fn price(
     let fitted = method.fit(&training, &mut context)?;
     let used = method.selected(budget, features.cols()).max(1);
     let columns: Vec<usize> = fitted.ranking[..used].iter().map(|r| r.feature).collect();
-    let x = prepared.train.select_cols(&columns);
+    let x = prepared.train(data, &columns);
     let rule = Rule { c: None, judge: Judge::Ranking(&candidates), threshold: Threshold::Fixed };
     let svm = Tuned { machine: LinearSvm::default(), rule };
     let targets = Targets::Labels(&candidates);

@@ -4,7 +4,12 @@
 //! p ← p − η·λ·p − η · (m / (1−β₁ᵗ)) / (√(v / (1−β₂ᵗ)) + ε). The decay λ is decoupled (AdamW); with
 //! λ = 0 this is Adam. Defaults as in PyTorch: β = (0.9, 0.999), ε = 10⁻⁸.
 
+use rayon::prelude::*;
+
 use crate::num::{Real, dot, scale, vectorize};
+
+/// Parameters in one parallel piece.
+const PIECE: usize = 1 << 15;
 
 /// Settings of the optimiser.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,18 +63,23 @@ impl<T: Real> Adam<T> {
         let shrink = t(1.0 - rate * decay);
         let (b1, c1, b2, c2) = (t(beta1), t(1.0 - beta1), t(beta2), t(1.0 - beta2));
         let epsilon = t(epsilon);
-        let (m, v) = (&mut self.m[..], &mut self.v[..]);
-        vectorize(
-            #[inline(always)]
-            || {
-                for i in 0..p.len() {
-                    m[i] = b1 * m[i] + c1 * g[i];
-                    v[i] = b2 * v[i] + c2 * (g[i] * g[i]);
-                    let denominator = v[i].sqrt() * root + epsilon;
-                    p[i] = p[i] * shrink - step_size * (m[i] / denominator);
-                }
-            },
-        );
+        let moments = self.m.par_chunks_mut(PIECE).zip(self.v.par_chunks_mut(PIECE));
+        let pieces = p.par_chunks_mut(PIECE).zip(g.par_chunks(PIECE)).zip(moments);
+        pieces.for_each(|((p, g), (m, v))| {
+            let count = p.len();
+            let (g, m, v) = (&g[..count], &mut m[..count], &mut v[..count]);
+            vectorize(
+                #[inline(always)]
+                || {
+                    for i in 0..count {
+                        m[i] = b1 * m[i] + c1 * g[i];
+                        v[i] = b2 * v[i] + c2 * (g[i] * g[i]);
+                        let denominator = v[i].sqrt() * root + epsilon;
+                        p[i] = p[i] * shrink - step_size * (m[i] / denominator);
+                    }
+                },
+            );
+        });
     }
 }
 

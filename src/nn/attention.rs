@@ -128,10 +128,13 @@ pub fn backward<T: Real>(
 #[inline(always)]
 fn softmax<T: Real>(a: &mut [T]) {
     let top = max(a);
-    let mut total = T::ZERO;
+    // Two loops: the exponentials are independent, the sum has an order.
     for v in a.iter_mut() {
         *v = (*v - top).exp();
-        total += *v;
+    }
+    let mut total = T::ZERO;
+    for &mut v in a.iter_mut() {
+        total += v;
     }
     let factor = T::ONE / total;
     for v in a.iter_mut() {

@@ -127,6 +127,12 @@ impl<T: Real> Workspace<T> {
         &self.dh[0]
     }
 
+    /// Takes over the memory of the backward pass from `other`, which is done with it.
+    pub fn take_room(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.dh, &mut other.dh);
+        std::mem::swap(&mut self.scratch, &mut other.scratch);
+    }
+
     /// The saved activations of each block.
     pub fn blocks(&self) -> &[BlockSaved<T>] {
         &self.saved

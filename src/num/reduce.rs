@@ -16,15 +16,17 @@ fn fold<T: Real>(sums: [T; PARTIAL_SUMS]) -> T {
 fn fixed_order<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T, T) -> T) -> T {
     debug_assert_eq!(a.len(), b.len());
     let mut acc = [T::ZERO; PARTIAL_SUMS];
-    let (pa, pb) = (a.chunks_exact(PARTIAL_SUMS), b.chunks_exact(PARTIAL_SUMS));
-    let (ra, rb) = (pa.remainder(), pb.remainder());
-    for (ca, cb) in pa.zip(pb) {
+    let ((pa, ra), (pb, rb)) = (a.as_chunks::<PARTIAL_SUMS>(), b.as_chunks::<PARTIAL_SUMS>());
+    // Indices, not iterators: what is not inlined here is not compiled for the vector unit.
+    let whole = pa.len().min(pb.len());
+    let (pa, pb) = (&pa[..whole], &pb[..whole]);
+    for k in 0..whole {
         for l in 0..PARTIAL_SUMS {
-            acc[l] = step(acc[l], ca[l], cb[l]);
+            acc[l] = step(acc[l], pa[k][l], pb[k][l]);
         }
     }
-    for (l, (&x, &y)) in ra.iter().zip(rb).enumerate() {
-        acc[l] = step(acc[l], x, y);
+    for l in 0..ra.len().min(rb.len()) {
+        acc[l] = step(acc[l], ra[l], rb[l]);
     }
     fold(acc)
 }

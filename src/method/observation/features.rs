@@ -1,16 +1,24 @@
 //! The features of a linear model, dense or sparse: the two products that its solver needs.
 
+use std::ops::Range;
+
 use crate::linalg::{Acc, Mat, gemm};
 use crate::num::{axpy, vectorize};
 
 /// Share of non-zero entries up to which rows are kept sparse.
 pub const SPARSE_BELOW: f64 = 0.2;
 
-/// n × d features.
+/// Rows that are made f64 at a time: a multiple of the block in which products are summed, so that
+/// chunks change no bit.
+const CHUNK: usize = 1024;
+
+/// n × d features. Products are in f64, whatever the values are kept in.
 #[derive(Clone, Debug)]
 pub enum Features {
     /// All values.
     Dense(Mat<f64>),
+    /// All values, in half the memory.
+    Single(Mat<f32>),
     /// Entries `starts[i]..starts[i + 1]` belong to row i.
     Sparse {
         /// Where each row begins, and the end of the last.
@@ -28,7 +36,7 @@ impl Features {
     /// Sparse when at most a fifth of the entries is not zero.
     pub fn new(x: &Mat<f32>) -> Self {
         if !is_sparse(x) {
-            return Features::Dense(x.cast());
+            return Features::Single(x.clone());
         }
         let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in x.rows_iter() {
@@ -45,6 +53,7 @@ impl Features {
     pub fn rows(&self) -> usize {
         match self {
             Features::Dense(x) => x.rows(),
+            Features::Single(x) => x.rows(),
             Features::Sparse { starts, .. } => starts.len() - 1,
         }
     }
@@ -53,6 +62,7 @@ impl Features {
     pub fn cols(&self) -> usize {
         match self {
             Features::Dense(x) => x.cols(),
+            Features::Single(x) => x.cols(),
             Features::Sparse { cols, .. } => *cols,
         }
     }
@@ -62,6 +72,15 @@ impl Features {
         match self {
             Features::Dense(x) => {
                 gemm(Acc::Set, out.view_mut(), x.view(), w.view().slice_rows(0, x.cols()));
+            }
+            Features::Single(x) => {
+                let w = w.view().slice_rows(0, x.cols());
+                let mut part = Mat::zeros(0, x.cols());
+                for from in (0..x.rows()).step_by(CHUNK) {
+                    let to = x.rows().min(from + CHUNK);
+                    wider_rows(&mut part, x, from..to);
+                    gemm(Acc::Set, out.view_mut().slice_rows(from, to), part.view(), w);
+                }
             }
             Features::Sparse { starts, columns, values, .. } => {
                 vectorize(
@@ -80,27 +99,51 @@ impl Features {
         }
     }
 
-    /// The first d rows of `out` = Xᵀ·G.
-    pub fn transposed_times(&self, out: &mut Mat<f64>, g: &Mat<f64>) {
-        match self {
-            Features::Dense(x) => {
-                let d = x.cols();
-                gemm(Acc::Set, out.view_mut().slice_rows(0, d), x.view().t(), g.view());
-            }
-            Features::Sparse { starts, columns, values, cols } => {
-                out.as_mut_slice()[..cols * g.cols()].fill(0.0);
-                vectorize(
+    /// The first d rows of `out` = Xᵀ·G, with G in chunks of rows: `fill(rows, chunk)` sets those rows.
+    pub fn transposed_times(
+        &self,
+        out: &mut Mat<f64>,
+        mut fill: impl FnMut(Range<usize>, &mut Mat<f64>),
+    ) {
+        let (n, d, labels) = (self.rows(), self.cols(), out.cols());
+        let (mut g, mut part) = (Mat::zeros(0, labels), Mat::zeros(0, d));
+        out.as_mut_slice()[..d * labels].fill(0.0);
+        for from in (0..n).step_by(CHUNK) {
+            let rows = from..n.min(from + CHUNK);
+            g.set_rows(rows.len());
+            fill(rows.clone(), &mut g);
+            let acc = if from == 0 { Acc::Set } else { Acc::Add };
+            let sums = out.view_mut().slice_rows(0, d);
+            match self {
+                Features::Dense(x) => {
+                    let x = x.view().slice_rows(rows.start, rows.end);
+                    gemm(acc, sums, x.t(), g.view());
+                }
+                Features::Single(x) => {
+                    wider_rows(&mut part, x, rows);
+                    gemm(acc, sums, part.view().t(), g.view());
+                }
+                Features::Sparse { starts, columns, values, .. } => vectorize(
                     #[inline(always)]
                     || {
-                        for i in 0..g.rows() {
+                        for i in rows.clone() {
                             for k in starts[i]..starts[i + 1] {
-                                axpy(out.row_mut(columns[k] as usize), values[k], g.row(i));
+                                axpy(out.row_mut(columns[k] as usize), values[k], g.row(i - from));
                             }
                         }
                     },
-                );
+                ),
             }
         }
+    }
+}
+
+/// The given rows of x in f64.
+fn wider_rows(out: &mut Mat<f64>, x: &Mat<f32>, rows: Range<usize>) {
+    out.set_rows(rows.len());
+    let from = &x.as_slice()[rows.start * x.cols()..rows.end * x.cols()];
+    for (o, &v) in out.as_mut_slice().iter_mut().zip(from) {
+        *o = f64::from(v);
     }
 }
 
@@ -129,6 +172,31 @@ mod tests {
     use super::*;
     use crate::rng::Streams;
 
+    fn copy_rows(chunk: &mut Mat<f64>, g: &Mat<f64>, rows: Range<usize>) {
+        rows.enumerate().for_each(|(r, i)| chunk.row_mut(r).copy_from_slice(g.row(i)));
+    }
+
+    /// Values in f32 and chunks of rows give the bits of one product in f64.
+    #[test]
+    fn chunks_change_no_bit() {
+        let mut r = Streams::new(4).stream("chunks");
+        for n in [0, 5, CHUNK, CHUNK + 1, 2 * CHUNK + 300] {
+            let x = Mat::from_fn(n, 7, |_, _| r.normal() as f32);
+            let whole: Mat<f64> = x.cast();
+            let w = Mat::from_fn(7, 3, |_, _| r.normal());
+            let g = Mat::from_fn(n, 3, |_, _| r.normal());
+            let (mut u, mut t) = (Mat::zeros(n, 3), Mat::zeros(7, 3));
+            gemm(Acc::Set, u.view_mut(), whole.view(), w.view());
+            gemm(Acc::Set, t.view_mut(), whole.view().t(), g.view());
+            for features in [Features::Single(x.clone()), Features::Dense(whole.clone())] {
+                let (mut a, mut b) = (Mat::zeros(n, 3), Mat::zeros(7, 3));
+                features.times(&mut a, &w);
+                features.transposed_times(&mut b, |rows, chunk| copy_rows(chunk, &g, rows));
+                assert!(a == u && b == t, "{n} rows");
+            }
+        }
+    }
+
     #[test]
     fn sparse_and_dense_products_agree() {
         let mut r = Streams::new(4).stream("features");
@@ -140,7 +208,7 @@ mod tests {
         let products = |d: &Features| {
             let (mut u, mut t) = (Mat::zeros(13, 3), Mat::zeros(9, 3));
             d.times(&mut u, &w);
-            d.transposed_times(&mut t, &g);
+            d.transposed_times(&mut t, |rows, chunk| copy_rows(chunk, &g, rows));
             (u, t)
         };
         let ((a, b), (c, d)) = (products(&sparse), products(&dense));

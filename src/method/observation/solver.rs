@@ -113,35 +113,30 @@ impl Problem<'_> {
             .collect()
     }
 
-    fn gradient(&self, out: &mut Mat<f64>, du: &mut Mat<f64>, at: &Solution) {
+    fn gradient(&self, out: &mut Mat<f64>, at: &Solution) {
         let (d, m) = (self.x.cols(), self.rows_used());
         let weight = 1.0 / m;
-        vectorize(
-            #[inline(always)]
-            || {
-                for i in 0..du.rows() {
-                    let (u, c) = (at.logits.row(i), self.c.row(i));
-                    let counts = if self.used[i] { weight } else { 0.0 };
-                    let row = du.row_mut(i);
-                    for j in 0..row.len() {
-                        row[j] = counts * self.noise[j].slope(u[j], c[j]);
+        let mut bias: Vec<f64> = at.weights.row(d).iter().map(|&b| -(-b).sigmoid() / m).collect();
+        self.x.transposed_times(out, |rows, du| {
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (r, i) in rows.enumerate() {
+                        let (u, c) = (at.logits.row(i), self.c.row(i));
+                        let counts = if self.used[i] { weight } else { 0.0 };
+                        let row = du.row_mut(r);
+                        for j in 0..row.len() {
+                            row[j] = counts * self.noise[j].slope(u[j], c[j]);
+                            bias[j] += row[j];
+                        }
                     }
-                }
-            },
-        );
-        self.x.transposed_times(out, du);
+                },
+            );
+        });
+        out.row_mut(d).copy_from_slice(&bias);
         for f in 0..d {
             for (g, w) in out.row_mut(f).iter_mut().zip(at.weights.row(f)) {
                 *g += self.l2 * self.penalised[f] * w;
-            }
-        }
-        let bias = out.row_mut(d);
-        for (g, &b) in bias.iter_mut().zip(at.weights.row(d)) {
-            *g = -(-b).sigmoid() / m;
-        }
-        for row in du.rows_iter() {
-            for (g, v) in bias.iter_mut().zip(row) {
-                *g += v;
             }
         }
     }
@@ -149,11 +144,11 @@ impl Problem<'_> {
     /// Goes down from `at` until every label is done.
     pub fn minimise(&self, mut at: Solution) -> Solution {
         let (n, rows, labels) = (self.x.rows(), self.x.cols() + 1, self.c.cols());
-        let (mut gradient, mut du) = (Mat::zeros(rows, labels), Mat::zeros(n, labels));
+        let mut gradient = Mat::zeros(rows, labels);
         let mut memory = Memory::default();
         let mut values = self.values(&at.logits, &at.weights);
         let mut open = vec![true; labels];
-        self.gradient(&mut gradient, &mut du, &at);
+        self.gradient(&mut gradient, &at);
         let mut along = Mat::zeros(n, labels);
         for _ in 0..MAX_ITERATIONS {
             let mut direction = memory.direction(&gradient);
@@ -181,7 +176,7 @@ impl Problem<'_> {
                 break;
             }
             let before = gradient.clone();
-            self.gradient(&mut gradient, &mut du, &at);
+            self.gradient(&mut gradient, &at);
             memory.push(&direction, &steps, &before, &gradient);
         }
         at

@@ -8,7 +8,8 @@
 //!
 //! The paper has w_t = 0 for t < T, w_T = 1/(B·L) and A_it = r − b for the whole batch. The actions
 //! are replayed one step of a shard at a time, and each step is followed at once by its backward
-//! pass, so memory is one shard's activations plus the token gradients, T · rows · F · D numbers.
+//! pass, so memory is one shard's activations plus the token gradients, T · rows · F · D numbers. Where
+//! the activations of all states were kept, the forward passes are not repeated.
 //! Feature a is in all states after its step t_a, so its weights get
 //! dW[a, :] += x_a Σ_{t > t_a} ∂ℓ/∂e_t: a suffix sum.
 
@@ -88,6 +89,23 @@ impl<T: Real> Rollouts<T> {
         rows: Range<usize>,
         p: &[T],
     ) -> Stage2Loss<T> {
+        self.joint_loss(dp, replay, rows, p, false)
+    }
+
+    /// The joint loss of all rows, from the activations that [`Rollouts::sample_and_keep`] kept: data,
+    /// weights and actions must be those of that call.
+    pub fn loss_of_kept(&mut self, dp: &mut [T], replay: &Replay<'_, T>, p: &[T]) -> Stage2Loss<T> {
+        self.joint_loss(Some(dp), replay, 0..replay.actions.rows(), p, true)
+    }
+
+    fn joint_loss(
+        &mut self,
+        dp: Option<&mut [T]>,
+        replay: &Replay<'_, T>,
+        rows: Range<usize>,
+        p: &[T],
+        kept: bool,
+    ) -> Stage2Loss<T> {
         let count = self.reserve(rows.len());
         let (network, per) = (&self.network, self.shard_rows);
         let shards = &mut self.shards[..count];
@@ -97,10 +115,10 @@ impl<T: Real> Rollouts<T> {
         };
         match dp {
             Some(dp) => self.sums.accumulate(dp, shards, |k, shard, grads| {
-                shard.replay(network, Some(grads), replay, of_shard(k), p);
+                shard.replay(network, Some(grads), replay, of_shard(k), p, kept);
             }),
             None => shards.par_iter_mut().enumerate().for_each(|(k, shard)| {
-                shard.replay(network, None, replay, of_shard(k), p);
+                shard.replay(network, None, replay, of_shard(k), p, kept);
             }),
         }
         let mut total = Stage2Loss::default();
@@ -121,12 +139,16 @@ impl<T: Real> Shard<T> {
         replay: &Replay<'_, T>,
         range: Range<usize>,
         p: &[T],
+        kept: bool,
     ) {
         let steps = replay.actions.steps();
         self.start(network, range.len(), p);
         self.loss = Stage2Loss::default();
         for t in 0..=steps {
-            self.encode(network, p);
+            match kept {
+                true => self.turn_to(t),
+                false => self.encode(network, p, 0),
+            }
             let supervised = replay.weights.supervised[t] != T::ZERO;
             if supervised {
                 self.supervise(network, replay, p, range.start, t);
@@ -157,7 +179,8 @@ impl<T: Real> Shard<T> {
         first: usize,
         t: usize,
     ) {
-        network.disc.forward(self.logits.view_mut(), self.ws.phi.view(), p);
+        let phi = self.states[self.at].phi.view();
+        network.disc.forward(self.logits.view_mut(), phi, p);
         self.dlogits.fill(T::ZERO);
         let weight = replay.weights.supervised[t];
         for i in 0..self.logits.rows() {
@@ -175,7 +198,8 @@ impl<T: Real> Shard<T> {
         range: &Range<usize>,
         t: usize,
     ) {
-        network.feature_policy.forward(self.scores.view_mut(), self.ws.phi.view(), p);
+        let phi = self.states[self.at].phi.view();
+        network.feature_policy.forward(self.scores.view_mut(), phi, p);
         self.dscores.fill(T::ZERO);
         let Replay { actions, advantages, weights, .. } = *replay;
         let scale = -weights.policy * advantages.scale[t];
@@ -198,7 +222,8 @@ impl<T: Real> Shard<T> {
         supervised: bool,
         reinforced: bool,
     ) {
-        let h = self.ws.phi.view();
+        let ws = &mut self.states[self.at];
+        let h = ws.phi.view();
         self.dh.fill(T::ZERO);
         for (used, head, dout) in [
             (supervised, network.disc, &self.dlogits),
@@ -209,8 +234,8 @@ impl<T: Real> Shard<T> {
                 head.backward(dh, dp, dout.view(), h, p);
             }
         }
-        network.encoder.backward_tokens(&mut self.ws, dp, self.dh.view(), p);
-        let dtokens = self.ws.dtokens();
+        network.encoder.backward_tokens(ws, dp, self.dh.view(), p);
+        let dtokens = ws.dtokens();
         let none = Some(self.no_candidates.view());
         network.encoder.tokens.start_backward(dp, dtokens.view(), none, p);
         while self.dtokens.len() <= t {

@@ -2,8 +2,8 @@
 //!
 //! State t of a rollout is the set of features selected so far; the encoder sees x_t = m_t ∘ x (13).
 //! A mask changes by one feature per step, so the token of the feature's group is updated instead of
-//! computed anew: e_{t+1} = e_t + x_a · W[a, :]. Sampling keeps only actions and losses; the joint
-//! loss ([`super::loss`]) replays the actions.
+//! computed anew: e_{t+1} = e_t + x_a · W[a, :]. The joint loss ([`super::loss`]) replays the actions,
+//! or, where memory allows, goes back through the activations that sampling kept.
 
 use std::ops::Range;
 
@@ -108,13 +108,15 @@ impl<T: Real> Rollouts<T> {
         &self.network
     }
 
-    /// Bytes that a batch of `rows` rollouts of `steps` selections needs, all shards together.
-    pub fn memory(network: &Network, rows: usize, steps: usize) -> usize {
+    /// Bytes that a batch of `rows` rollouts of `steps` selections needs, all shards together, with the
+    /// activations of all states `kept` or not.
+    pub fn memory(network: &Network, rows: usize, steps: usize, kept: bool) -> usize {
         let e = network.config();
         let s = network.encoder.tokens.count();
         let shards = rows.div_ceil(shard_rows(s));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
-        let instance = s * token + 2 * e.features + (steps + 1) * s * e.width;
+        let states = if kept { steps * s * e.layers * (10 * e.width + 2 * e.ffn) } else { 0 };
+        let instance = s * token + 2 * e.features + (steps + 1) * s * e.width + states;
         let gradients = group_count(shards) * network.layout.len();
         T::BYTES * (rows * instance + gradients) + rows * e.features
     }
@@ -133,16 +135,38 @@ impl<T: Real> Rollouts<T> {
     pub fn sample(
         &mut self,
         sampled: &mut Sampled<T>,
+        data: (&Mat<T>, &Mat<T>),
+        p: &[T],
+        how: Sampling<T>,
+    ) {
+        self.sample_states(sampled, data, p, how, false);
+    }
+
+    /// The same, and keeps the activations of all states for [`Rollouts::loss_of_kept`].
+    pub fn sample_and_keep(
+        &mut self,
+        sampled: &mut Sampled<T>,
+        data: (&Mat<T>, &Mat<T>),
+        p: &[T],
+        how: Sampling<T>,
+    ) {
+        self.sample_states(sampled, data, p, how, true);
+    }
+
+    fn sample_states(
+        &mut self,
+        sampled: &mut Sampled<T>,
         (x, y): (&Mat<T>, &Mat<T>),
         p: &[T],
         how: Sampling<T>,
+        keep: bool,
     ) {
         let how = Sampling { steps: how.steps.min(x.cols()), ..how };
         let count = self.reserve(x.rows());
         let (network, per, rows) = (&self.network, self.shard_rows, x.rows());
         let shards = &mut self.shards[..count];
         shards.par_iter_mut().enumerate().for_each(|(k, shard)| {
-            shard.sample(network, (x, y), p, k * per..rows.min((k + 1) * per), how);
+            shard.sample(network, (x, y), p, k * per..rows.min((k + 1) * per), how, keep);
         });
         let Sampled { actions, losses, probabilities } = sampled;
         actions.clear(how.steps);
@@ -162,7 +186,10 @@ impl<T: Real> Rollouts<T> {
 
 /// A few rollouts that advance together, with their memory.
 pub(super) struct Shard<T> {
-    pub ws: Workspace<T>,
+    /// Activations: of the present state, or of every state if they are kept.
+    pub states: Vec<Workspace<T>>,
+    /// The present state's place in them.
+    pub at: usize,
     /// Tokens of the present state.
     pub tokens: Mat<T>,
     /// ∂ℓ/∂tokens of every state, T + 1 blocks.
@@ -190,7 +217,8 @@ impl<T: Real> Shard<T> {
         let e = network.config();
         let tokens = rows * network.encoder.tokens.count();
         Shard {
-            ws: network.encoder.workspace(),
+            states: Vec::new(),
+            at: 0,
             tokens: Mat::zeros(tokens, e.width),
             dtokens: Vec::new(),
             open: vec![vec![true; e.features]; rows],
@@ -223,12 +251,26 @@ impl<T: Real> Shard<T> {
         }
     }
 
-    /// h_t in `ws.phi` from the present tokens.
-    pub fn encode(&mut self, network: &Network, p: &[T]) {
-        let tokens = self.ws.tokens_mut();
+    /// h_t in `phi` of the activations at place `at`, from the present tokens.
+    pub fn encode(&mut self, network: &Network, p: &[T], at: usize) {
+        while self.states.len() <= at {
+            self.states.push(network.encoder.workspace());
+        }
+        self.at = at;
+        let ws = &mut self.states[at];
+        let tokens = ws.tokens_mut();
         tokens.set_rows(self.tokens.rows());
         tokens.as_mut_slice().copy_from_slice(self.tokens.as_slice());
-        network.encoder.forward_tokens(&mut self.ws, p, None, 0);
+        network.encoder.forward_tokens(ws, p, None, 0);
+    }
+
+    /// Goes on to the kept activations of state t, with the memory of the backward pass.
+    pub fn turn_to(&mut self, t: usize) {
+        if t > 0 {
+            let (done, rest) = self.states.split_at_mut(t);
+            rest[0].take_room(&mut done[t - 1]);
+        }
+        self.at = t;
     }
 
     /// Row i selects feature a of the instance x.
@@ -250,6 +292,7 @@ impl<T: Real> Shard<T> {
         p: &[T],
         range: Range<usize>,
         how: Sampling<T>,
+        keep: bool,
     ) {
         let (rows, steps) = (range.len(), how.steps);
         self.start(network, rows, p);
@@ -259,8 +302,9 @@ impl<T: Real> Shard<T> {
         self.probabilities.fill(0.0);
         let mean = T::ONE / T::from_f64(y.cols() as f64);
         for t in 0..=steps {
-            self.encode(network, p);
-            network.disc.forward(self.logits.view_mut(), self.ws.phi.view(), p);
+            self.encode(network, p, if keep { t } else { 0 });
+            let phi = self.states[self.at].phi.view();
+            network.disc.forward(self.logits.view_mut(), phi, p);
             for i in 0..rows {
                 let sum = loss::bce_sum(self.logits.row(i), y.row(range.start + i));
                 self.losses[(i, t)] = mean * sum;
@@ -268,8 +312,7 @@ impl<T: Real> Shard<T> {
             if t == steps {
                 break;
             }
-            let scores = self.scores.view_mut();
-            network.feature_policy.forward(scores, self.ws.phi.view(), p);
+            network.feature_policy.forward(self.scores.view_mut(), phi, p);
             for i in 0..rows {
                 let row = range.start + i;
                 let (scores, open) = (self.scores.row(i), &self.open[i][..]);

@@ -176,6 +176,38 @@ fn the_joint_loss_adds_up() {
     }
 }
 
+/// The slow twin of kept activations is the replay: the same bits, whatever was kept before.
+#[test]
+fn kept_activations_give_the_bits_of_a_replay() {
+    for groups in [1, 3] {
+        let network = network(groups);
+        let mut rollouts = Rollouts::new(network.clone());
+        for (rows, steps, key) in [(70, 4, 1), (3, 2, 2), (70, 5, 3)] {
+            let Problem { p, x, y } = problem(&network, rows);
+            let advantages = Advantages {
+                reward: Mat::from_fn(rows, steps, |i, t| (i + t) as f64 * 0.01),
+                baseline: vec![0.2; steps],
+                scale: vec![1.5; steps],
+            };
+            let supervised = (0..=steps).map(|t| (t % 2) as f64).collect();
+            let weights = Stage2Weights { supervised, policy: 0.3, temperature: 0.8 };
+            let mut sampled = Sampled::default();
+            let how = Sampling { steps, temperature: 0.8, key };
+            rollouts.sample_and_keep(&mut sampled, (&x, &y), &p, how);
+            let (actions, advantages, weights) = (&sampled.actions, &advantages, &weights);
+            let replay = Replay { x: &x, y: &y, actions, advantages, weights };
+            let (mut kept, mut again) = (vec![0.0; p.len()], vec![0.0; p.len()]);
+            let of_kept = rollouts.loss_of_kept(&mut kept, &replay, &p);
+            let mut fresh = Rollouts::new(network.clone());
+            assert_eq!(fresh.loss(Some(&mut again), &replay, 0..rows, &p), of_kept);
+            assert!(
+                kept == again && kept.iter().any(|&g| g != 0.0),
+                "{groups} groups, {rows} rows"
+            );
+        }
+    }
+}
+
 #[test]
 fn draws_respect_zero_probabilities() {
     let open = [false, true, false, true, true];

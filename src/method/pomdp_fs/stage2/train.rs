@@ -54,7 +54,9 @@ pub struct Trainer2<'a> {
     x: &'a Mat<f32>,
     y: Mat<f32>,
     steps: usize,
-    /// Rollouts that are replayed at once, as memory allows.
+    /// Whether memory allows to keep the activations of all states.
+    keep: bool,
+    /// Otherwise, rollouts that are replayed at once, as memory allows.
     piece: usize,
     streams: Streams,
     rollouts: Rollouts<f32>,
@@ -84,8 +86,9 @@ impl<'a> Trainer2<'a> {
     ) -> Self {
         let steps = budget.min(config.rollout.unwrap_or(budget)).min(x.cols());
         let limit = config.memory_limit << 20;
-        let fits = |rows: &usize| Rollouts::<f32>::memory(&network, *rows, steps) <= limit;
-        let piece = (1..=config.batch).rev().find(fits).unwrap_or(1);
+        let need = |rows: usize, kept| Rollouts::<f32>::memory(&network, rows, steps, kept);
+        let keep = need(config.batch, true) <= limit;
+        let piece = (1..=config.batch).rev().find(|&rows| need(rows, false) <= limit).unwrap_or(1);
         let memory = Memory {
             x: Mat::zeros(0, x.cols()),
             y: Mat::zeros(0, y.cols()),
@@ -99,7 +102,7 @@ impl<'a> Trainer2<'a> {
             dp: vec![0.0; network.layout.len()],
         };
         let rollouts = Rollouts::new(network);
-        Trainer2 { config, x, y, steps, piece, streams, rollouts, memory }
+        Trainer2 { config, x, y, steps, keep, piece, streams, rollouts, memory }
     }
 
     /// The state before the first epoch, from Stage 1's weights.
@@ -160,7 +163,7 @@ impl<'a> Trainer2<'a> {
         record: &mut Epoch2,
     ) -> Result<()> {
         let (config, steps) = (self.config, self.steps);
-        self.sample(rows, &state.p, key);
+        self.sample(rows, &state.p, key, self.keep);
         let m = &mut self.memory;
         let losses = &m.sampled.losses;
         let (first, last) = (mean_at(losses, 0), mean_at(losses, steps));
@@ -179,10 +182,14 @@ impl<'a> Trainer2<'a> {
             advantages: &m.advantages,
             weights: &m.weights,
         };
-        for from in (0..rows.len()).step_by(self.piece) {
-            let part = from..rows.len().min(from + self.piece);
-            let loss = self.rollouts.loss(Some(&mut m.dp), &replay, part, &state.p);
-            policy += f64::from(loss.policy);
+        if self.keep {
+            policy = f64::from(self.rollouts.loss_of_kept(&mut m.dp, &replay, &state.p).policy);
+        } else {
+            for from in (0..rows.len()).step_by(self.piece) {
+                let part = from..rows.len().min(from + self.piece);
+                let loss = self.rollouts.loss(Some(&mut m.dp), &replay, part, &state.p);
+                policy += f64::from(loss.policy);
+            }
         }
         let network = self.rollouts.network();
         network.layout.check_finite(&m.dp, "gradient")?;
@@ -198,13 +205,17 @@ impl<'a> Trainer2<'a> {
     }
 
     /// Rollouts of the given rows, in `memory.sampled`.
-    fn sample(&mut self, rows: &[usize], p: &[f32], key: u64) {
+    fn sample(&mut self, rows: &[usize], p: &[f32], key: u64, keep: bool) {
         let m = &mut self.memory;
         m.x.gather_rows(self.x, rows);
         m.y.gather_rows(&self.y, rows);
         let temperature = self.config.temperature as f32;
         let how = Sampling { steps: self.steps, temperature, key };
-        self.rollouts.sample(&mut m.sampled, (&m.x, &m.y), p, how);
+        let (rollouts, data) = (&mut self.rollouts, (&m.x, &m.y));
+        match keep {
+            true => rollouts.sample_and_keep(&mut m.sampled, data, p, how),
+            false => rollouts.sample(&mut m.sampled, data, p, how),
+        }
     }
 
     /// One more rollout for every row with the final policy; nothing is learned.
@@ -215,7 +226,7 @@ impl<'a> Trainer2<'a> {
         let rows: Vec<usize> = (0..self.x.rows()).collect();
         for (k, part) in rows.chunks(self.config.batch).enumerate() {
             let key = self.streams.key(&format!("final/{k}"));
-            self.sample(part, &state.p, key);
+            self.sample(part, &state.p, key, false);
             let Sampled { actions, losses, probabilities } = &self.memory.sampled;
             credits.add(actions, losses);
             for &a in actions.as_slice() {
