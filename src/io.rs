@@ -1,22 +1,26 @@
 //! Files that are either whole or absent: write to a temporary name beside the target, flush, rename.
 //! JSON: one way to write it, one way to read it.
 
-use std::fs::{self, File};
+mod holder;
+mod lock;
+mod temporary;
+
+use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+pub use lock::{Lock, hidden_beside};
+pub use temporary::is_temporary;
 
 use crate::{Error, Result};
 
 /// Writes `bytes` to `path` so that a reader sees the old file or the new one, never a part.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = temporary_name(path)?;
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
+    let (temporary, mut file) = temporary::create_beside(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let renamed = written.and_then(|()| fs::rename(&temporary, path));
     renamed.map_err(|e| {
         let _ = fs::remove_file(&temporary);
@@ -29,10 +33,8 @@ pub fn check_writable(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::found("a folder", "the name of a file").in_file(path));
     }
-    let temporary = temporary_name(path)?;
-    File::create(&temporary).map_err(|e| {
-        Error::io(path, "write", &e).hint("create the folder first, or choose another path")
-    })?;
+    let (temporary, _) = temporary::create_beside(path)
+        .map_err(|e| e.hint("create the folder first, or choose another path"))?;
     fs::remove_file(&temporary).map_err(|e| Error::io(&temporary, "remove", &e))
 }
 
@@ -74,16 +76,6 @@ pub fn pretty_json(value: &impl Serialize) -> Result<String> {
 
 fn no_json(e: serde_json::Error) -> Error {
     Error::numeric(format!("the value has no JSON form: {e}"))
-}
-
-fn temporary_name(path: &Path) -> Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::found("no file name", "the name of a file").in_file(path))?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.part", std::process::id()));
-    Ok(path.with_file_name(hidden))
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Apply {
         let labelled = label(&model, &rows, context)?;
         let selected = model.best(count);
         let reduced = reduced(&dataset, &columns, selected);
-        let folder = Folder::new(&out, &FILES, None)?;
+        let folder = Folder::new(&out, &FILES, "", false)?;
         let file = labelled.file;
         io::write_atomic(&folder.path().join(file), &labelled.table)?;
         save(&reduced, &folder.path().join("reduced.csv"), None)?;

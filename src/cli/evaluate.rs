@@ -126,9 +126,9 @@ impl Evaluate {
         }
         let plan = Plan::new(&data, protocol, scoring, runs, true)?;
         self.setup.save(&plan)?;
-        let store = match &self.out {
-            Some(out) => Some(Store::new(out, self.resume)?),
-            None => None,
+        let (store, _lock) = match &self.out {
+            Some(out) => (Some(Store::new(out, self.resume)?), Some(io::Lock::inside(out)?)),
+            None => (None, None),
         };
         let bar = CellBar::new(context, plan.runs.len(), plan.cells().len() / plan.runs.len());
         let results = plan.evaluate(store.as_ref(), &bar);

@@ -105,7 +105,7 @@ impl Select {
             Some(out) => out.clone(),
             None => PathBuf::from(format!("pomdp-fs-{}", data.name)),
         };
-        let folder = Folder::new(&out, &selection::FILES, self.resume.then_some(CHECKPOINT))?;
+        let folder = Folder::new(&out, &selection::FILES, CHECKPOINT, self.resume)?;
         let prepared = cell.prepare();
         let noise = prepared.realised_noise().filter(|_| noise_added);
         introduce(&data, &prepared, noise, context);
