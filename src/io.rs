@@ -3,22 +3,29 @@
 
 mod holder;
 mod lock;
+mod sealed;
 mod temporary;
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use lock::{Lock, hidden_beside};
+pub use sealed::{parse_sealed, sealed_line, sealed_pretty};
 pub use temporary::is_temporary;
 
 use crate::{Error, Result};
 
-/// Writes `bytes` to `path` so that a reader sees the old file or the new one, never a part.
+/// Writes `bytes` to `path` so that a reader sees the old file or the new one, never a part. A link
+/// stays, and its target is written. A pipe or a device is written to directly.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let path = &match destination(path) {
+        Destination::File(path) => path,
+        Destination::Stream => return write_stream(path, bytes),
+    };
     let (temporary, mut file) = temporary::create_beside(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let renamed = written.and_then(|()| fs::rename(&temporary, path));
@@ -33,9 +40,50 @@ pub fn check_writable(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::found("a folder", "the name of a file").in_file(path));
     }
+    let path = &match destination(path) {
+        Destination::File(path) => path,
+        // To open a pipe would be to wait for its reader.
+        Destination::Stream => {
+            return fs::metadata(path).map(drop).map_err(|e| Error::io(path, "write", &e));
+        }
+    };
     let (temporary, _) = temporary::create_beside(path)
         .map_err(|e| e.hint("create the folder first, or choose another path"))?;
     fs::remove_file(&temporary).map_err(|e| Error::io(&temporary, "remove", &e))
+}
+
+/// Where the bytes for a path go.
+enum Destination {
+    /// To a regular file, or a new one: behind any links.
+    File(PathBuf),
+    /// To a pipe, a terminal, a device.
+    Stream,
+}
+
+fn destination(path: &Path) -> Destination {
+    // What the process has open already: a file behind such a name is in the writing.
+    let open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    if open.iter().any(|name| path.starts_with(name)) {
+        return Destination::Stream;
+    }
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() && !about.is_dir() => Destination::Stream,
+        Ok(_) => Destination::File(fs::canonicalize(path).unwrap_or_else(|_| path.into())),
+        // A link that leads nowhere yet leads to the new file.
+        Err(_) => Destination::File(match fs::read_link(path) {
+            Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => path.into(),
+        }),
+    }
+}
+
+fn write_stream(path: &Path, bytes: &[u8]) -> Result<()> {
+    let written = OpenOptions::new().append(true).open(path).and_then(|mut f| f.write_all(bytes));
+    match written {
+        // The reader went away: its decision, not an error.
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|e| Error::io(path, "write", &e)),
+    }
 }
 
 /// A whole file.
@@ -92,6 +140,27 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         check_writable(&path).unwrap();
         assert_eq!(read(&path).unwrap(), b"two");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_and_streams_are_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::os::unix::fs::symlink("new.json", at("link")).unwrap();
+        for text in ["one", "two"] {
+            check_writable(&at("link")).unwrap();
+            write_atomic(&at("link"), text.as_bytes()).unwrap();
+            assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+            assert_eq!(fs::read_to_string(at("new.json")).unwrap(), text);
+        }
+        for device in ["/dev/null", "/dev/full"] {
+            check_writable(Path::new(device)).unwrap();
+            let written = write_atomic(Path::new(device), b"one");
+            assert_eq!(written.is_ok(), device == "/dev/null");
+            assert!(!fs::metadata(device).unwrap().is_file());
+        }
+        assert!(check_writable(Path::new("/dev/fd/1234")).is_err());
     }
 
     #[test]

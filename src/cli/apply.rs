@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use super::folder::Folder;
+use super::folder::{Folder, Progress};
 use super::input::Input;
 use crate::data::{Dataset, Labels, save};
 use crate::experiment::Epsilon;
@@ -84,7 +84,7 @@ impl Apply {
         let labelled = label(&model, &rows, context)?;
         let selected = model.best(count);
         let reduced = reduced(&dataset, &columns, selected);
-        let folder = Folder::new(&out, &FILES, "", false)?;
+        let folder = Folder::new(&out, &FILES, Progress::None)?;
         let file = labelled.file;
         io::write_atomic(&folder.path().join(file), &labelled.table)?;
         save(&reduced, &folder.path().join("reduced.csv"), None)?;

@@ -95,13 +95,22 @@ impl Audit {
 
 fn control(name: &str) -> Result<Control> {
     Control::find(name).ok_or_else(|| {
-        let all = Control::ALL.iter();
-        let list: Vec<String> = all.map(|c| format!("  {c:?}: {}", c.description())).collect();
-        Error::config(format!("found control '{name}', expected one of:\n{}", list.join("\n")))
+        Error::config(format!("found control '{name}', expected one of:\n{}", controls()))
     })
 }
 
+/// All negative controls, one a line.
+fn controls() -> String {
+    let line = |c: &Control| format!("  {c:?}: {}", c.description());
+    Control::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn gradients(options: &Gradients, context: &Context) -> Result<bool> {
+    if options.inject.as_deref() == Some("list") {
+        context.say(controls());
+        context.emit(&Control::ALL)?;
+        return Ok(true);
+    }
     let injected = options.inject.as_deref().map(control).transpose()?;
     let mut cases = audit::cases::all();
     if let Some(text) = &options.case {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Global;
+use super::{Global, output};
 use crate::rng::Streams;
 use crate::{Error, Result, io};
 
@@ -44,17 +44,15 @@ impl Context {
 
     /// Text for people: on stdout, unless stdout carries the JSON.
     pub fn say(&self, text: impl std::fmt::Display) {
-        use std::io::Write;
         if !matches!(self.json, Some(Json::Stdout)) {
-            // A closed pipe (`| head`) is the reader's decision, not an error.
-            let _ = writeln!(std::io::stdout(), "{text}");
+            output::print(format!("{text}\n").as_bytes());
         }
     }
 
     /// A remark about the progress, on stderr.
     pub fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            output::note(text);
         }
     }
 
@@ -66,7 +64,7 @@ impl Context {
         let text = io::pretty_json(result)?;
         match json {
             Json::Stdout => {
-                print!("{text}");
+                output::print(text.as_bytes());
                 Ok(())
             }
             Json::File(path) => io::write_atomic(path, text.as_bytes()),

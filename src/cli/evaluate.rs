@@ -8,6 +8,7 @@ use serde_json::Map;
 use super::Context;
 use super::classifier::SvmOptions;
 use super::input::Input;
+use super::interrupt;
 use super::progress::CellBar;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -130,10 +131,29 @@ impl Evaluate {
             Some(out) => (Some(Store::new(out, self.resume)?), Some(io::Lock::inside(out)?)),
             None => (None, None),
         };
+        if let (Some(store), false) = (&store, self.resume) {
+            let found = plan.cells().iter().filter(|cell| store.has(cell)).count();
+            if found > 0 {
+                context.note(format!(
+                    "found {found} of {} cells of an earlier run: computed again, because --resume \
+                     was not given",
+                    plan.cells().len()
+                ));
+            }
+        }
         let bar = CellBar::new(context, plan.runs.len(), plan.cells().len() / plan.runs.len());
+        interrupt::listen();
         let results = plan.evaluate(store.as_ref(), &bar);
         bar.finish();
-        self.show(&results?, context)
+        let kept = match &self.out {
+            Some(out) => format!(
+                "finished cells are kept in {}; to go on: {}",
+                out.display(),
+                interrupt::again("--resume")
+            ),
+            None => "nothing is kept without --out DIR".to_owned(),
+        };
+        self.show(&interrupt::explain(results, &bar.position(), &kept)?, context)
     }
 
     fn runs(&self, context: &Context) -> Result<Vec<MethodRun>> {

@@ -1,11 +1,34 @@
 //! A folder of results that appears whole: work happens in a hidden folder beside it, which takes
 //! its name at the end.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result, io};
+
+/// What becomes of the progress that an interrupted run left in the work folder.
+#[derive(Clone, Copy)]
+pub enum Progress<'a> {
+    /// There is none of value.
+    None,
+    /// The file is kept, to go on with it.
+    Keep(&'a str),
+    /// The file is thrown away.
+    Discard(&'a str),
+    /// If the file is there the user is asked.
+    Ask(&'a str),
+}
+
+impl<'a> Progress<'a> {
+    fn file(self) -> Option<&'a str> {
+        match self {
+            Progress::None => None,
+            Progress::Keep(file) | Progress::Discard(file) | Progress::Ask(file) => Some(file),
+        }
+    }
+}
 
 /// Results in the making. Until they are finished or given up no other run may make them.
 pub struct Folder<'a> {
@@ -18,9 +41,9 @@ pub struct Folder<'a> {
 
 impl<'a> Folder<'a> {
     /// Prepares the work folder of `out`. What an interrupted run left there is thrown away, except
-    /// for the file `progress` if it is to be kept. An older result, which holds only files called as
-    /// in `ours`, will be replaced. Nothing else is ever removed, and no link is followed.
-    pub fn new(out: &Path, ours: &'a [&'a str], progress: &str, keep: bool) -> Result<Self> {
+    /// for its `progress`. An older result, which holds only files called as in `ours`, will be
+    /// replaced. Nothing else is ever removed, and no link is followed.
+    pub fn new(out: &Path, ours: &'a [&'a str], progress: Progress<'_>) -> Result<Self> {
         // Without a final slash, which would follow a link.
         let out: PathBuf = out.components().collect();
         let work = io::hidden_beside(&out, "part")?;
@@ -37,10 +60,20 @@ impl<'a> Folder<'a> {
         } else if about(&folder.old)?.is_some() {
             rename(&folder.old, &folder.out)?;
         }
-        let all: Vec<&str> = ours.iter().copied().chain([progress]).collect();
+        let kept = progress.file();
+        let all: Vec<&str> = ours.iter().copied().chain(kept).collect();
         if folder.check(&folder.work, &all)? {
-            for file in files(&folder.work)? {
-                if !(keep && file.file_name().is_some_and(|n| n == progress)) {
+            let is_progress = |file: &PathBuf| file.file_name() == kept.map(OsStr::new);
+            let found = files(&folder.work)?;
+            if let (Progress::Ask(_), Some(file)) =
+                (progress, found.iter().find(|f| is_progress(f)))
+            {
+                return Err(Error::found("the progress of an interrupted run", "none")
+                    .in_file(file)
+                    .hint("go on with it (--resume), or throw it away (--restart)"));
+            }
+            for file in found {
+                if !matches!(progress, Progress::Keep(_)) || !is_progress(&file) {
                     fs::remove_file(&file).map_err(|e| Error::io(&file, "remove", &e))?;
                 }
             }
@@ -138,7 +171,8 @@ mod tests {
     const OURS: [&str; 1] = ["a.csv"];
 
     fn open(out: &Path, keep: bool) -> Result<Folder<'static>> {
-        Folder::new(out, &OURS, "progress", keep)
+        let progress = if keep { Progress::Keep } else { Progress::Discard };
+        Folder::new(out, &OURS, progress("progress"))
     }
 
     fn message(out: &Path) -> String {
@@ -184,10 +218,13 @@ mod tests {
         for name in ["progress", ".progress.77-0.part", "a.csv"] {
             fs::write(work.join(name), "").unwrap();
         }
+        let e = Folder::new(&out, &OURS, Progress::Ask("progress")).err().unwrap().to_string();
+        assert!(e.contains("progress: found the progress of an interrupted run"), "{e}");
         open(&out, true).unwrap();
         assert_eq!(names(&work), ["progress"]);
         open(&out, false).unwrap();
         assert!(names(&work).is_empty());
+        assert!(Folder::new(&out, &OURS, Progress::Ask("progress")).is_ok());
     }
 
     #[test]

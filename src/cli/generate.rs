@@ -1,12 +1,12 @@
 //! `pomdp-fs completions` and `pomdp-fs man`: files for the shell and for `man`, made from the
 //! definitions of the arguments.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
+use super::output;
 use crate::{Error, Result, io};
 
 /// Print the completions of a shell
@@ -23,7 +23,7 @@ impl Completions {
     pub fn run(&self, mut program: Command) -> Result<bool> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut program, "pomdp-fs", &mut text);
-        print(&text);
+        output::print(&text);
         Ok(true)
     }
 }
@@ -43,7 +43,7 @@ impl Man {
         // Building gives every command its full name and the global options.
         program.build();
         match &self.out {
-            None => print(&page(&program)?),
+            None => output::print(&page(&program)?),
             Some(dir) => {
                 std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, "create", &e))?;
                 write_pages(&program, dir)?;
@@ -66,9 +66,4 @@ fn page(command: &Command) -> Result<Vec<u8>> {
     let written = clap_mangen::Man::new(command.clone()).render(&mut text);
     written.map_err(|e| Error::numeric(format!("cannot write the manual page: {e}")))?;
     Ok(text)
-}
-
-fn print(text: &[u8]) {
-    // A closed pipe (`| head`) is the reader's decision, not an error.
-    let _ = std::io::stdout().write_all(text);
 }

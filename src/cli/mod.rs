@@ -14,6 +14,9 @@ mod flags;
 mod folder;
 mod generate;
 pub(crate) mod input;
+mod interrupt;
+mod output;
+mod pace;
 mod progress;
 mod select;
 mod settings;
@@ -26,18 +29,26 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use context::Context;
 
-use crate::Result;
+use crate::{ErrorKind, Result};
 
 /// Partial multi-label learning as two POMDPs: clean labels and a feature ranking from noisy
 /// candidate labels.
 #[derive(Parser)]
 #[command(name = "pomdp-fs", version, propagate_version = true, max_term_width = 100)]
+#[command(before_help = BEGIN)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     global: Global,
 }
+
+/// What somebody who is new here needs.
+const BEGIN: &str = "\
+New here? These three commands are the way in:
+  pomdp-fs select                               the main job, on embedded data: half a minute
+  pomdp-fs data info FILE                       what your file holds, and how it was understood
+  pomdp-fs select FILE --role candidates        clean your candidate labels, rank your features";
 
 /// Options that every command takes.
 #[derive(Args, Clone)]
@@ -71,12 +82,28 @@ enum Command {
 
 /// Parses the arguments, runs the command, prints an error once, and says how it went.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match run(cli) {
+    let ran = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        // Help and version are results like any other.
+        Err(e) if !e.use_stderr() => {
+            output::print(e.render().to_string().as_bytes());
+            Ok(true)
+        }
+        Err(e) => {
+            output::note(e.render().to_string().trim_end());
+            return ExitCode::from(2);
+        }
+    };
+    let printed = output::finish();
+    match ran.and_then(|pass| printed.map(|()| pass)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        Err(e) if e.kind() == ErrorKind::Cancelled => {
+            output::note(e);
+            ExitCode::from(interrupt::exit_code())
+        }
         Err(e) => {
-            eprintln!("error: {}", flags::with_flag(e));
+            output::note(format!("error: {}", flags::with_flag(e)));
             ExitCode::from(2)
         }
     }
@@ -95,7 +122,10 @@ fn run(cli: Cli) -> Result<bool> {
         Some(Command::Data(data)) => data.run(&context),
         Some(Command::Completions(completions)) => completions.run(Cli::command()),
         Some(Command::Man(man)) => man.run(Cli::command()),
-        None => select::Select::plain().run(&context),
+        None => {
+            output::print(Cli::command().render_help().to_string().as_bytes());
+            Ok(true)
+        }
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Context;
+use super::interrupt;
+use super::pace::{Pace, left_in_words};
 use crate::experiment::{CellResult, Failure, Watch};
 use crate::method::Observer;
 
@@ -27,37 +30,57 @@ pub struct FitBar<'a> {
     context: &'a Context,
     /// An earlier run is continued, and it has not been said from where.
     resumed: bool,
+    /// Phase, units that are done, all units.
+    at: (String, usize, usize),
+    pace: Pace,
 }
 
 impl<'a> FitBar<'a> {
     /// A new bar.
     pub fn new(context: &'a Context) -> Self {
-        let bar = bar(context.quiet, "{msg} {bar:30} {pos}/{len} epochs, {eta} left");
-        FitBar { bar, context, resumed: false }
+        let bar = bar(context.quiet, "{prefix} {bar:30} {pos}/{len}, {msg}");
+        let at = (String::new(), 0, 0);
+        FitBar { bar, context, resumed: false, at, pace: Pace::default() }
     }
 
     /// The fit goes on from a stored state.
     pub fn resumes(&mut self) {
         self.resumed = true;
     }
+
+    /// Where the fit stands.
+    pub fn position(&self) -> String {
+        let (phase, done, total) = &self.at;
+        format!("{phase}, after {done} of {total} steps")
+    }
 }
 
 impl Observer for FitBar<'_> {
     fn progress(&mut self, phase: &str, done: usize, total: usize) -> bool {
-        if std::mem::take(&mut self.resumed) {
+        if done > 0 && std::mem::take(&mut self.resumed) {
             self.context.note(format!("resuming after {done} of {total} epochs"));
-            self.bar.set_position(done as u64);
-            self.bar.reset_eta();
+            self.pace = Pace::default();
         }
-        self.bar.set_length(total as u64);
+        // The steps of another stage take another time.
+        if self.at.0 != phase {
+            self.pace = Pace::default();
+        }
+        self.at = (phase.to_owned(), done, total);
         let what = match phase {
-            "Stage 1" => "Stage 1: labels  ",
+            "Stage 1: linear" | "Stage 1" => "Stage 1: labels  ",
             "Stage 2" => "Stage 2: features",
             other => other,
         };
-        self.bar.set_message(what.to_owned());
+        let left = self.pace.left(done as f64, total as f64, Instant::now());
+        self.bar.set_length(total as u64);
+        self.bar.set_prefix(what.to_owned());
+        self.bar.set_message(left_in_words(left));
         self.bar.set_position(done as u64);
-        true
+        !interrupt::requested()
+    }
+
+    fn stops(&self) -> bool {
+        interrupt::requested()
     }
 }
 
@@ -79,6 +102,7 @@ struct State {
     done: Vec<f64>,
     finished: usize,
     from_store: usize,
+    pace: Pace,
     /// Cells of each method that are missing, and seconds of the others.
     methods: Vec<(usize, f64)>,
 }
@@ -86,15 +110,22 @@ struct State {
 impl<'a> CellBar<'a> {
     /// A bar for `methods` methods of `cells` cells each.
     pub fn new(context: &'a Context, methods: usize, cells: usize) -> Self {
-        let bar = bar(context.quiet, "{msg} {bar:30} {percent} %, {eta} left");
+        let bar = bar(context.quiet, "{prefix} {bar:30} {percent} %, {msg}");
         bar.set_length((STEPS * (methods * cells) as f64) as u64);
         let state = State {
             done: vec![0.0; methods * cells],
             finished: 0,
             from_store: 0,
+            pace: Pace::default(),
             methods: vec![(cells, 0.0); methods],
         };
         CellBar { bar, context, state: Mutex::new(state) }
+    }
+
+    /// Where the evaluation stands.
+    pub fn position(&self) -> String {
+        let state = self.state.lock().expect("no thread panics while it holds the lock");
+        format!("{} of {} cells", state.finished, state.done.len())
     }
 
     /// Takes the bar away; says how many cells were there already.
@@ -108,26 +139,35 @@ impl<'a> CellBar<'a> {
     }
 }
 
+impl CellBar<'_> {
+    fn show(&self, state: &mut State) {
+        let done = state.done.iter().sum::<f64>();
+        // What was done before says nothing about the time that is left.
+        let total = (state.done.len() - state.from_store) as f64;
+        let left = state.pace.left(done, total, Instant::now());
+        self.bar.set_length((STEPS * total) as u64);
+        self.bar.set_prefix(format!("{} of {} cells", state.finished, state.done.len()));
+        self.bar.set_message(left_in_words(left));
+        self.bar.set_position((STEPS * done) as u64);
+    }
+}
+
 impl Watch for CellBar<'_> {
     fn progress(&self, cell: usize, share: f64) -> bool {
         let mut state = self.state.lock().expect("no thread panics while it holds the lock");
         state.done[cell] = share;
-        self.bar.set_position((STEPS * state.done.iter().sum::<f64>()) as u64);
-        true
+        self.show(&mut state);
+        !interrupt::requested()
     }
 
     fn finished(&self, cell: usize, result: &Result<CellResult, Failure>, from_store: bool) {
         let mut state = self.state.lock().expect("no thread panics while it holds the lock");
-        // What was done before says nothing about the time that is left.
         state.done[cell] = if from_store { 0.0 } else { 1.0 };
         if from_store {
             state.from_store += 1;
-            let left = state.done.len() - state.from_store;
-            self.bar.set_length((STEPS * left as f64) as u64);
         }
         state.finished += 1;
-        self.bar.set_message(format!("{} of {} cells", state.finished, state.done.len()));
-        self.bar.set_position((STEPS * state.done.iter().sum::<f64>()) as u64);
+        self.show(&mut state);
         let number = cell / (state.done.len() / state.methods.len());
         let method = &mut state.methods[number];
         method.0 -= 1;

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::classifier::SvmOptions;
-use super::folder::Folder;
+use super::folder::{Folder, Progress};
 use super::input::Input;
+use super::interrupt;
 use super::progress::FitBar;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -44,9 +45,12 @@ pub struct Select {
     /// Folder for the results [default: pomdp-fs-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted run
+    /// Go on with an interrupted run, if there is one
     #[arg(long)]
     resume: bool,
+    /// Throw the progress of an interrupted run away
+    #[arg(long, conflicts_with = "resume")]
+    restart: bool,
     /// Least time between two checkpoints, from which --resume goes on
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
     checkpoint_every: f64,
@@ -105,7 +109,7 @@ impl Select {
             Some(out) => out.clone(),
             None => PathBuf::from(format!("pomdp-fs-{}", data.name)),
         };
-        let folder = Folder::new(&out, &selection::FILES, CHECKPOINT, self.resume)?;
+        let folder = Folder::new(&out, &selection::FILES, self.progress())?;
         let prepared = cell.prepare();
         let noise = prepared.realised_noise().filter(|_| noise_added);
         introduce(&data, &prepared, noise, context);
@@ -125,14 +129,12 @@ impl Select {
         Ok(true)
     }
 
-    /// `select` with nothing at all.
-    pub fn plain() -> Self {
-        #[derive(clap::Parser)]
-        struct Only {
-            #[command(flatten)]
-            select: Select,
+    fn progress(&self) -> Progress<'static> {
+        match (self.resume, self.restart) {
+            (true, _) => Progress::Keep(CHECKPOINT),
+            (_, true) => Progress::Discard(CHECKPOINT),
+            _ => Progress::Ask(CHECKPOINT),
         }
-        <Only as clap::Parser>::parse_from(["pomdp-fs"]).select
     }
 
     /// Preset, then the file, then `--set`, then the flags.
@@ -197,7 +199,13 @@ impl Select {
         let again = "give the same data, options and seed as before, or run without --resume";
         let mut observer =
             Checkpoint::new(file, &id, every, self.resume, &mut bar).map_err(|e| e.hint(again))?;
-        cell.run(prepared, &mut observer)
+        interrupt::listen();
+        let outcome = cell.run(prepared, &mut observer);
+        let kept = match file.exists() {
+            true => format!("the progress is kept; to go on: {}", interrupt::again("--resume")),
+            false => "nothing was done that could be kept".to_owned(),
+        };
+        interrupt::explain(outcome, &bar.position(), &kept)
     }
 }
 

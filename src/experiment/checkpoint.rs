@@ -23,7 +23,8 @@ pub struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Keeps the progress of cell `id` in `file`, at most every so often. With `resume` a state that
+    /// Keeps the progress of cell `id` in `file`, at most every so often, and in any case when the fit
+    /// is stopped. With `resume` a state that
     /// is there already is continued; refuses that of another cell, and a damaged one.
     pub fn new(
         file: &Path,
@@ -73,7 +74,7 @@ impl Observer for Checkpoint<'_> {
     }
 
     fn checkpoint(&mut self, state: &dyn Fn() -> Vec<u8>) -> Result<()> {
-        if self.stored.elapsed() < self.every {
+        if self.stored.elapsed() < self.every && !self.inner.stops() {
             return Ok(());
         }
         let state = state();
@@ -85,6 +86,10 @@ impl Observer for Checkpoint<'_> {
         Ok(())
     }
 
+    fn stops(&self) -> bool {
+        self.inner.stops()
+    }
+
     fn epsilon(&mut self, pseudo: &Labels) -> Option<f64> {
         self.inner.epsilon(pseudo)
     }
@@ -94,6 +99,19 @@ impl Observer for Checkpoint<'_> {
 mod tests {
     use super::*;
     use crate::method::Silent;
+
+    /// Stops at the first opportunity.
+    struct Stopping;
+
+    impl Observer for Stopping {
+        fn progress(&mut self, _: &str, _: usize, _: usize) -> bool {
+            false
+        }
+
+        fn stops(&self) -> bool {
+            true
+        }
+    }
 
     #[test]
     fn a_state_comes_back_to_its_own_cell_only() {
@@ -118,5 +136,9 @@ mod tests {
         let mut rarely =
             Checkpoint::new(&file, "a", Duration::from_secs(3600), false, &mut silent).unwrap();
         rarely.checkpoint(&|| unreachable!("too early")).unwrap();
+        let (mut stopping, hour) = (Stopping, Duration::from_secs(3600));
+        let mut last = Checkpoint::new(&file, "a", hour, false, &mut stopping).unwrap();
+        last.checkpoint(&|| b"last".to_vec()).unwrap();
+        assert_eq!(open("a").unwrap(), Some(b"last".to_vec()));
     }
 }

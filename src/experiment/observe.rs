@@ -68,6 +68,10 @@ impl Observer for CellObserver<'_> {
         if self.fits == 1 { self.inner.checkpoint(state) } else { Ok(()) }
     }
 
+    fn stops(&self) -> bool {
+        self.inner.stops()
+    }
+
     fn epsilon(&mut self, pseudo: &Labels) -> Option<f64> {
         // While settings are tried, the labels are those of a part of the rows.
         let truth = self.truth.filter(|y| y.rows() == pseudo.rows())?;

@@ -198,6 +198,9 @@ fn compute(
         watch.finished(number, &stored, true);
         return Ok(stored);
     }
+    if !watch.progress(number, 0.0) {
+        return Err(Error::cancelled());
+    }
     let computed = match cell.run(cell.prepare(), &mut Watched { watch, cell: number }) {
         Ok(outcome) => {
             if let Some(store) = store {

@@ -22,18 +22,24 @@ impl Store {
         Ok(Store { folder, resume })
     }
 
-    /// The stored result of this very cell. A file that cannot be read, or that holds another
-    /// configuration, counts as none: the cell is computed again.
+    /// The stored result of this very cell. A file that cannot be read, whose SHA-256 does not fit, or
+    /// that holds another configuration, counts as none: the cell is computed again.
     pub fn load(&self, cell: &Cell<'_>) -> Option<CellResult> {
         let configuration = cell.configuration();
         let file = self.file(&cell.id());
-        let found: CellResult = self.resume.then(|| io::read_json(&file).ok())??;
+        let found: CellResult =
+            self.resume.then(|| io::parse_sealed(&io::read(&file).ok()?).ok())??;
         (found.configuration == configuration).then_some(found)
+    }
+
+    /// Whether an earlier run left a result of this cell.
+    pub fn has(&self, cell: &Cell<'_>) -> bool {
+        self.file(&cell.id()).is_file()
     }
 
     /// Writes a finished cell: whole, or not at all.
     pub fn save(&self, result: &CellResult) -> Result<()> {
-        io::write_json(&self.file(&result.id), result)
+        io::write_atomic(&self.file(&result.id), io::sealed_line(result)?.as_bytes())
     }
 
     fn file(&self, id: &str) -> PathBuf {

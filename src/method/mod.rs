@@ -97,6 +97,11 @@ pub trait Observer {
     fn checkpoint(&mut self, _state: &dyn Fn() -> Vec<u8>) -> Result<()> {
         Ok(())
     }
+    /// Whether [`Observer::progress`] is about to stop the fit: a state that is offered now is the
+    /// last one.
+    fn stops(&self) -> bool {
+        false
+    }
     /// ε of intermediate pseudo labels, from whoever knows the truth. For the history alone:
     /// nothing that is learned depends on it.
     fn epsilon(&mut self, _pseudo: &Labels) -> Option<f64> {

@@ -49,13 +49,27 @@ pub fn changed<S: Settings>(settings: &S, changes: &Value) -> Result<S> {
         let before = known.insert(key.clone(), value.clone()).expect("a known name");
         let trial = Value::Object(known.clone());
         if let Err(e) = serde_json::from_value::<S>(trial) {
-            return Err(Error::config(format!("setting '{key}' has the value {value}: {e}"))
-                .hint(format!("its value now is {before}")));
+            let expected = expected(&e.to_string());
+            return Err(Error::config(format!(
+                "setting '{key}' has the value {value}, expected {expected}"
+            ))
+            .hint(format!("its value now is {before}")));
         }
     }
     let settings: S = serde_json::from_value(all).expect("each change was tried");
     settings.check()?;
     Ok(settings)
+}
+
+/// What the deserializer expected, in plain words.
+fn expected(message: &str) -> String {
+    let what = message.rsplit_once("expected ").map_or(message, |(_, what)| what);
+    match what {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".to_owned(),
+        "f64" | "f32" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 /// Refuses a value outside of `low` to `high`.
@@ -90,7 +104,11 @@ mod tests {
         let message = |v: Value| changed(&two, &v).err().unwrap().to_string();
         assert!(message(json!({"alpha": 2.0})).contains("alpha is 2, allowed: 0 to 1"));
         let wrong = message(json!({"steps": "many"}));
-        assert!(wrong.contains("setting 'steps' has the value \"many\""), "{wrong}");
+        let steps = "setting 'steps' has the value \"many\", expected a whole number, 0 or more";
+        assert!(wrong.contains(steps), "{wrong}");
+        let wrong = message(json!({"alpha": true}));
+        assert!(wrong.contains("setting 'alpha' has the value true, expected a number"), "{wrong}");
+        assert!(message(json!({"steps": -1})).contains("expected a whole number, 0 or more"));
         assert!(message(json!({"beta": 1})).contains("found setting 'beta', which does not exist"));
         assert!(message(json!(3)).contains("found a value"));
         let none = changed(&NoSettings {}, &json!({"a": 1})).err().unwrap().to_string();

@@ -103,7 +103,8 @@ fn starts_like_libsvm(line: &[u8]) -> bool {
 
 fn is_pair(word: &[u8]) -> bool {
     let colon = word.iter().position(|&b| b == b':');
-    colon.is_some_and(|c| parse_index(&word[..c]).is_some())
+    // Any digits: that the number is too large for an index is for the reader to say.
+    colon.is_some_and(|c| c > 0 && word[..c].iter().all(u8::is_ascii_digit))
 }
 
 fn is_labels(word: &[u8]) -> bool {
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn content_decides() {
-        let cases: [(&[u8], Format); 14] = [
+        let cases: [(&[u8], Format); 16] = [
             (b"@relation x\n", Format::Arff),
             (b"\xef\xbb\xbf% c\n\n  @RELATION x\n", Format::Arff),
             (b"% only the start of a long comment", Format::Arff),
@@ -131,6 +132,8 @@ mod tests {
             (b" 1:0.5\n1 2:1\n", Format::Libsvm),
             (b"1,5 1:0.25 2:0.5", Format::Libsvm),
             (b"1,2,3\n4,5,6\n", Format::Csv),
+            (b"1 18446744073709551615:1\n", Format::Libsvm),
+            (b"1 1:1\n2 99999999999999999999999:1\n", Format::Libsvm),
         ];
         for (head, format) in cases {
             assert_eq!(sniff(head).unwrap(), format, "{}", String::from_utf8_lossy(head));

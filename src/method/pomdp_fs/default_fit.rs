@@ -74,18 +74,19 @@ fn stage1(
 ) -> Result<Beliefs> {
     let observer = &mut *context.observer;
     let streams = context.streams.child("pomdp-fs/stage1");
-    let total = config.epochs1 + 1;
-    let tell = |observer: &mut dyn Observer, done: usize| match observer
-        .progress("Stage 1", done, total)
+    let tell = |observer: &mut dyn Observer, phase: &str, done: usize, total: usize| match observer
+        .progress(phase, done, total)
     {
         true => Ok(()),
         false => Err(Error::cancelled()),
     };
-    tell(observer, 0)?;
+    // A phase of its own: it tells nothing about the time of an epoch.
+    tell(observer, "Stage 1: linear", 0, 1)?;
     let mut fit = BeliefFit::new(config, *training, streams)?;
     if let Some(stored) = observer.resume()? {
         unpack(&stored, name, &mut fit.state)?;
     }
+    tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     let record_epsilon = |fit: &mut BeliefFit<'_>, observer: &mut dyn Observer| {
         let labels = pseudo_labels(&fit.confidence(), training.candidates, config.at_least_one);
         if let Some(record) = fit.state.history.last_mut() {
@@ -97,7 +98,7 @@ fn stage1(
         fit.advance()?;
         record_epsilon(&mut fit, observer);
         observer.checkpoint(&|| pack(&fit.state, name))?;
-        tell(observer, 1 + fit.state.epoch)?;
+        tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     }
     Ok(fit.finish())
 }

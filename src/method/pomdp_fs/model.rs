@@ -2,8 +2,8 @@
 //!
 //! `model.safetensors` holds the numbers: `disambiguator.*` are the weights after Stage 1,
 //! `selector.*` those after Stage 2, `scale.*` the features' centres and factors. `config.json` holds
-//! what they mean: names, ranking, settings, and the SHA-256 of the numbers, so that a damaged or
-//! exchanged file is found before it is used.
+//! what they mean: names, ranking, settings, the SHA-256 of the numbers and its own, so that a damaged
+//! or exchanged file is found before it is used.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -87,9 +87,8 @@ impl Model {
         file.insert("format".into(), FORMAT.into());
         file.insert("version".into(), env!("CARGO_PKG_VERSION").into());
         file.insert("model_sha256".into(), checksum::sha256(&weights).into());
-        let text = serde_json::to_string_pretty(&file).expect("plain values") + "\n";
         io::write_atomic(&dir.join(WEIGHTS), &weights)?;
-        io::write_atomic(&dir.join(CONFIG), text.as_bytes())
+        io::write_atomic(&dir.join(CONFIG), io::sealed_pretty(&file)?.as_bytes())
     }
 
     fn pack(&self) -> Result<Vec<u8>> {
@@ -114,7 +113,8 @@ impl Model {
     pub fn load(dir: &Path) -> Result<Self> {
         let (config, weights) = (dir.join(CONFIG), dir.join(WEIGHTS));
         if let Some(missing) = [&config, &weights].into_iter().find(|f| !f.is_file()) {
-            return Err(Error::found("no such file", "a model as 'pomdp-fs select' writes it")
+            let found = if missing.is_dir() { "a folder" } else { "no such file" };
+            return Err(Error::found(found, "a model as 'pomdp-fs select' writes it")
                 .in_file(missing)
                 .hint("name the folder of its results"));
         }
@@ -221,7 +221,7 @@ impl Description {
 
 /// The description, and the SHA-256 that the weights should have.
 fn read_config(bytes: &[u8]) -> Result<(Description, String)> {
-    let value: Value = io::parse_json(bytes)?;
+    let value: Value = io::parse_sealed(bytes)?;
     if value["format"] != FORMAT {
         return Err(Error::found(format!("the format {}", value["format"]), FORMAT)
             .hint("this is no model of 'pomdp-fs select', or one of another version"));

@@ -82,7 +82,7 @@ fn feature(
 ) -> Result<u32> {
     let index = parse_index(&word.text[..colon]).and_then(|i| u32::try_from(i).ok());
     let Some(index) = index else {
-        return word.fail(0, word.shown(), "index:value with a whole number as index");
+        return word.fail(0, word.shown(), "index:value with a whole number below 2^32 as index");
     };
     if let Some(last) = last.filter(|&l| l >= index) {
         return word.fail(0, format!("index {index} after index {last}"), "ascending indices");
