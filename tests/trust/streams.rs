@@ -53,7 +53,7 @@ fn a_full_device_is_an_error() {
     }
 }
 
-fn info<'a>(json: &'a str) -> Vec<&'a str> {
+fn info(json: &str) -> Vec<&str> {
     vec!["data", "info", "toy.csv", "--labels", "prefix:tag_", "--quiet", "--json", json]
 }
 
