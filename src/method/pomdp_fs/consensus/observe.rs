@@ -49,6 +49,10 @@ impl Observer for OneOfSeveral<'_> {
         self.inner.checkpoint(&|| pack(before.iter().chain([last])))
     }
 
+    fn stops(&self) -> bool {
+        self.inner.stops()
+    }
+
     fn epsilon(&mut self, pseudo: &Labels) -> Option<f64> {
         self.inner.epsilon(pseudo)
     }
