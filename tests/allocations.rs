@@ -102,12 +102,17 @@ fn data() -> (Mat<f32>, Labels) {
 
 /// Shards of a batch.
 fn shards(network: &Network, rows: usize) -> usize {
-    rows.div_ceil(shard_rows(network.encoder.tokens.count()))
+    rows.div_ceil(shard_rows(rows, network.encoder.tokens.count()))
 }
 
 /// Allocations of one product on this machine.
 fn per_product() -> usize {
     if class() == Class::Portable { 1 } else { 0 }
+}
+
+/// Shards of a batch of rollouts: of the smallest size.
+fn rollout_shards(network: &Network, rows: usize) -> usize {
+    rows.div_ceil(shard_rows(1, network.encoder.tokens.count()))
 }
 
 #[test]
@@ -186,7 +191,7 @@ fn a_step_of_the_beliefs_allocates_only_packing_buffers() {
     let mut part = PartTrainer::new(network, all.clone(), Vec::new(), &shared);
     let streams = Streams::new(0);
     let (mut state, mut record) = (part.start(&shared, &streams), Epoch1::default());
-    let shards = |rows: usize| rows.div_ceil(shard_rows(1 + GROUPS));
+    let shards = |rows: usize| rows.div_ceil(shard_rows(rows, 1 + GROUPS));
     on_one_thread(|| {
         for (k, range) in [0..77, 13..90, 40..45, 1..2, 5..82].into_iter().enumerate() {
             let rows = &all[range];
@@ -218,7 +223,7 @@ fn a_step_of_stage_2_allocates_only_packing_buffers() {
             let sampling = (STEPS + 1) * (5 * layers + 1) + STEPS + candidate_token;
             let replay =
                 (STEPS + 1) * (10 * layers + candidate_token) + candidate_token + 3 + 3 * STEPS;
-            per_product() * shards(&network, rows) * (sampling + replay)
+            per_product() * rollout_shards(&network, rows) * (sampling + replay)
         };
         let mut trainer = Trainer2::new(
             &config,
@@ -264,7 +269,9 @@ fn later_epochs_of_a_fit_use_the_memory_of_the_first() {
     let step1 = |rows| shards(rows) * (2 * (GROUPS + 1) + 15 * layers) + 5;
     let confidence = shards(ROWS) * (GROUPS + 1 + 5 * layers) + 2;
     let stage1 = batches.map(step1).iter().sum::<usize>() + confidence;
-    let step2 = |rows| shards(rows) * (3 * (5 * layers + 1) + 3 + 3 * (10 * layers + 1) + 1 + 9);
+    let rollout_shards = |rows| rollout_shards(fit.network(), rows);
+    let step2 =
+        |rows| rollout_shards(rows) * (3 * (5 * layers + 1) + 3 + 3 * (10 * layers + 1) + 1 + 9);
     let stage2 = batches.map(step2).iter().sum::<usize>();
     for (epoch, products) in [(1, stage1), (2, stage1), (5, stage2), (6, stage2)] {
         let buffers = per_product() * products;

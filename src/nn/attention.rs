@@ -74,7 +74,8 @@ pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat
     );
 }
 
-/// dq and dkv from dout and what the forward pass saved in `att`; both are set.
+/// dq and dkv from dout and what the forward pass saved in `att`; both are set. `slopes` is room for one
+/// number per key.
 pub fn backward<T: Real>(
     dq: &mut Mat<T>,
     dkv: &mut Mat<T>,
@@ -82,9 +83,11 @@ pub fn backward<T: Real>(
     q: &Mat<T>,
     kv: &Mat<T>,
     att: &Mat<T>,
+    slopes: &mut Vec<T>,
     shape: Shape,
 ) {
     let Shape { heads, keys, queries, .. } = shape;
+    slopes.resize(keys, T::ZERO);
     let width = q.cols();
     let head = width / heads;
     let scale = shape.scale::<T>(width);
@@ -92,6 +95,7 @@ pub fn backward<T: Real>(
     dq.fill(T::ZERO);
     dkv.set_rows(kv.rows());
     dkv.fill(T::ZERO);
+    let slopes = &mut slopes[..keys];
     vectorize(
         #[inline(always)]
         || {
@@ -106,13 +110,13 @@ pub fn backward<T: Real>(
                     let mut mean = T::ZERO;
                     for t in 0..keys {
                         let value = &kv.row(first_key + t)[value_from..][..head];
-                        mean = a[t].mul_add(dot(g, value), mean);
+                        slopes[t] = dot(g, value);
+                        mean = a[t].mul_add(slopes[t], mean);
                     }
                     let dquery = &mut dq.row_mut(row)[from..][..head];
                     for t in 0..keys {
                         let pair = kv.row(first_key + t);
-                        let slope = dot(g, &pair[value_from..][..head]);
-                        let dscore = scale * a[t] * (slope - mean);
+                        let dscore = scale * a[t] * (slopes[t] - mean);
                         axpy(dquery, dscore, &pair[from..][..head]);
                         let dpair = dkv.row_mut(first_key + t);
                         axpy(&mut dpair[from..][..head], dscore, query);

@@ -35,7 +35,7 @@ impl Encoder {
         p: &[T],
         dropout: Option<Dropout>,
     ) {
-        let (rows, per) = (x.rows(), shard_rows(self.tokens.count()));
+        let (rows, per) = (x.rows(), shard_rows(x.rows(), self.tokens.count()));
         let count = rows.div_ceil(per);
         while saved.shards.len() < count {
             saved.shards.push(self.workspace());
@@ -65,7 +65,7 @@ impl Encoder {
         p: &[T],
         saved: &mut BatchSaved<T>,
     ) {
-        let (rows, per) = (x.rows(), shard_rows(self.tokens.count()));
+        let (rows, per) = (x.rows(), shard_rows(x.rows(), self.tokens.count()));
         let shards = &mut saved.shards[..rows.div_ceil(per)];
         saved.sums.accumulate(dp, shards, |k, ws, grads| {
             let (from, to) = (k * per, rows.min((k + 1) * per));

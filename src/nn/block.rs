@@ -87,6 +87,7 @@ pub struct Scratch<T> {
     dq: Mat<T>,
     dkv: Mat<T>,
     da: Mat<T>,
+    slopes: Vec<T>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -102,6 +103,7 @@ impl<T: Real> Scratch<T> {
             dq: room(width),
             dkv: room(2 * width),
             da: room(width),
+            slopes: Vec::new(),
         }
     }
 }
@@ -274,7 +276,8 @@ impl Block {
         let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
         self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p);
         let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
-        attention::backward(&mut w.dq, &mut w.dkv, &w.dmixed, q, kv, att, self.shape);
+        let (dq, dkv, slopes) = (&mut w.dq, &mut w.dkv, &mut w.slopes);
+        attention::backward(dq, dkv, &w.dmixed, q, kv, att, slopes, self.shape);
         let a = if pre { &saved.a } else { inp };
         w.da.set_rows(inp.rows());
         let da = Some((Acc::Set, w.da.view_mut()));

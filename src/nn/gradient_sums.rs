@@ -1,6 +1,6 @@
 //! Gradients of many shards, summed in a fixed order.
 //!
-//! A batch is cut into shards of about 64 tokens, which stay in the cache. Consecutive shards form at
+//! A batch is cut into shards of 64 to 256 tokens, which stay in the cache. Consecutive shards form at
 //! most eight groups; the shards of the first group add their gradients one after the other to the
 //! result, those of the others to a buffer of the group's own, and the buffers are added in order. Both
 //! numbers depend on the batch alone, so the sum has the same bits at any thread count.
@@ -9,16 +9,19 @@ use rayon::prelude::*;
 
 use crate::num::{Real, add_assign};
 
-/// Tokens in a shard.
-const SHARD_TOKENS: usize = 64;
+/// Tokens in a shard: a quarter of the batch, within these limits. Small shards serve more threads and
+/// stay in the cache, large ones read the weights less often.
+const SHARD_TOKENS: (usize, usize) = (64, 256);
 /// Groups, and so the largest useful number of threads.
 const MAX_GROUPS: usize = 8;
 /// Parameters folded in one parallel piece.
 const FOLD_PIECE: usize = 1 << 15;
 
-/// Instances in a shard when each has `tokens` tokens.
-pub fn shard_rows(tokens: usize) -> usize {
-    (SHARD_TOKENS / tokens).max(1)
+/// Instances in a shard of a batch of `rows`, when each has `tokens` tokens. It depends on the batch
+/// alone.
+pub fn shard_rows(rows: usize, tokens: usize) -> usize {
+    let (least, most) = SHARD_TOKENS;
+    ((rows * tokens / 4).clamp(least, most) / tokens).max(1)
 }
 
 /// Shards in a group when there are `shards`.
@@ -104,6 +107,7 @@ mod tests {
             assert_eq!(dp[70_000], 0.5, "nothing beyond the buffers' length");
             assert!(group_count(shards) <= MAX_GROUPS);
         }
-        assert_eq!((shard_rows(2), shard_rows(64), shard_rows(1000)), (32, 1, 1));
+        assert_eq!((shard_rows(64, 2), shard_rows(5, 64), shard_rows(9, 1000)), (32, 1, 1));
+        assert_eq!((shard_rows(128, 16), shard_rows(64, 8), shard_rows(9999, 2)), (16, 16, 128));
     }
 }

@@ -48,6 +48,7 @@ pub struct ContextScratch<T> {
     dout: Mat<T>,
     dq: Mat<T>,
     dkv: Mat<T>,
+    slopes: Vec<T>,
 }
 
 impl LabelContext {
@@ -94,6 +95,7 @@ impl LabelContext {
             dout: empty(self.width),
             dq: empty(self.width),
             dkv: empty(2 * self.width),
+            slopes: Vec::new(),
         }
     }
 
@@ -165,8 +167,9 @@ impl LabelContext {
                 }
             },
         );
-        let ContextScratch { dout, dq, dkv } = scratch;
-        attention::backward(dq, dkv, dout, &saved.q, &saved.kv, &saved.att, self.shape());
+        let ContextScratch { dout, dq, dkv, slopes } = scratch;
+        let ContextSaved { q, kv, att, .. } = saved;
+        attention::backward(dq, dkv, dout, q, kv, att, slopes, self.shape());
         let mut dquery = self.query.view_mut(dp);
         for i in 0..t.rows() {
             add_assign(dquery.row_mut(i % self.labels), dq.row(i));

@@ -2,6 +2,9 @@
 
 use super::{Real, vectorize};
 
+/// Numbers of f32 in the widest register.
+const LANES: usize = 16;
+
 /// y ← y + x.
 pub fn add_assign<T: Real>(y: &mut [T], x: &[T]) {
     assert_eq!(y.len(), x.len());
@@ -31,7 +34,16 @@ pub fn mul_assign<T: Real>(y: &mut [T], x: &[T]) {
 /// y ← y + c · x, fused; to be inlined into a vectorised loop.
 #[inline(always)]
 pub fn axpy<T: Real>(y: &mut [T], c: T, x: &[T]) {
-    for (y, &x) in y.iter_mut().zip(x) {
+    // Slices are often as short as a head of the attention: whole registers, then the rest.
+    let ((pieces, rest), (from, last)) = (y.as_chunks_mut::<LANES>(), x.as_chunks::<LANES>());
+    for (y, x) in pieces.iter_mut().zip(from) {
+        let mut sum = *y;
+        for l in 0..LANES {
+            sum[l] = c.mul_add(x[l], sum[l]);
+        }
+        *y = sum;
+    }
+    for (y, &x) in rest.iter_mut().zip(last) {
         *y = c.mul_add(x, *y);
     }
 }
@@ -66,5 +78,11 @@ mod tests {
         mul_assign(&mut y, &[1.0, 0.0, -1.0]);
         scale(&mut y, 2.0);
         assert_eq!(y, [22.0, 0.0, -66.0]);
+        for n in [0usize, 1, 15, 16, 17, 32, 50] {
+            let x: Vec<f64> = (0..n).map(|i| i as f64).collect();
+            let mut y = vec![1.0; n];
+            axpy(&mut y, 3.0, &x);
+            assert!(y.iter().enumerate().all(|(i, &v)| v == 1.0 + 3.0 * i as f64), "{n}");
+        }
     }
 }

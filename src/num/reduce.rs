@@ -58,7 +58,17 @@ pub fn sum<T: Real>(a: &[T]) -> T {
 /// The largest entry; −∞ for an empty slice, NaN if any entry is NaN.
 #[inline(always)]
 pub fn max<T: Real>(a: &[T]) -> T {
-    a.iter().fold(T::NEG_INFINITY, |m, &x| m.maximum(x))
+    let mut top = [T::NEG_INFINITY; PARTIAL_SUMS];
+    let (whole, rest) = a.as_chunks::<PARTIAL_SUMS>();
+    for k in 0..whole.len() {
+        for l in 0..PARTIAL_SUMS {
+            top[l] = top[l].maximum(whole[k][l]);
+        }
+    }
+    for l in 0..rest.len() {
+        top[l] = top[l].maximum(rest[l]);
+    }
+    top.into_iter().fold(T::NEG_INFINITY, T::maximum)
 }
 
 /// True when no entry is infinite or NaN.

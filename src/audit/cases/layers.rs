@@ -182,7 +182,7 @@ fn attention_backward(
     let width = q.cols();
     let backward = |q: &Mat<f64>, kv: &Mat<f64>, att: &Mat<f64>| {
         let (mut dq, mut dkv) = (Mat::zeros(0, width), Mat::zeros(0, 2 * width));
-        attention::backward(&mut dq, &mut dkv, dout, q, kv, att, shape);
+        attention::backward(&mut dq, &mut dkv, dout, q, kv, att, &mut Vec::new(), shape);
         (dq, dkv)
     };
     let times = |m: &Mat<f64>, factor: f64, columns: usize| {

@@ -96,7 +96,7 @@ impl<T: Real> Rollouts<T> {
     /// Memory grows with the first batch.
     pub fn new(network: Network) -> Self {
         Rollouts {
-            shard_rows: shard_rows(network.encoder.tokens.count()),
+            shard_rows: rollouts_in_shard(&network),
             shards: Vec::new(),
             sums: GradientSums::new(network.layout.len()),
             network,
@@ -113,7 +113,7 @@ impl<T: Real> Rollouts<T> {
     pub fn memory(network: &Network, rows: usize, steps: usize, kept: bool) -> usize {
         let e = network.config();
         let s = network.encoder.tokens.count();
-        let shards = rows.div_ceil(shard_rows(s));
+        let shards = rows.div_ceil(rollouts_in_shard(network));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
         let states = if kept { steps * s * e.layers * (10 * e.width + 2 * e.ffn) } else { 0 };
         let instance = s * token + 2 * e.features + (steps + 1) * s * e.width + states;
@@ -182,6 +182,11 @@ impl<T: Real> Rollouts<T> {
             add_assign(probabilities, &shard.probabilities);
         }
     }
+}
+
+/// Shards of the smallest size, whatever the batch: each passes through the network T + 1 times.
+fn rollouts_in_shard(network: &Network) -> usize {
+    shard_rows(1, network.encoder.tokens.count())
 }
 
 /// A few rollouts that advance together, with their memory.
