@@ -43,15 +43,19 @@ fn gradients_as_json() {
     let cases = report["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {
-        let wanted = ["checked", "max_rel_err", "name", "parameters", "shape", "worst"];
+        let wanted =
+            ["checked", "exact_rel_err", "max_rel_err", "name", "parameters", "shape", "worst"];
         assert!(wanted.iter().all(|k| keys(case).contains(k)), "{case}");
         assert!(case["name"].as_str().unwrap().contains("linear"));
         assert_eq!(case["checked"], case["parameters"], "every coordinate");
         assert!(case["max_rel_err"].as_f64().unwrap() <= 1e-7);
-        assert_eq!(keys(&case["worst"]), ["analytic", "index", "numeric", "parameter"]);
+        assert!(case["exact_rel_err"].as_f64().unwrap() <= 1e-11);
+        assert!(case["asymmetry"].as_f64().unwrap() <= 1e-11);
+        assert_eq!(keys(&case["worst"]), ["analytic", "exact", "index", "numeric", "parameter"]);
     }
     assert!(report["negative_control"]["injected"].is_u64());
     assert!(report["negative_control"]["caught"].is_u64());
+    assert!(report["negative_control"]["caught_exact"].is_u64());
     assert_eq!(report["unreached_parameters"].as_array().unwrap().len(), 0);
 }
 
@@ -107,6 +111,32 @@ fn an_unknown_case_is_refused() {
     let text = stderr(&output);
     assert!(text.contains("there is no case 'no-such-case', expected one of: pre-gelu"), "{text}");
     assert!(!out.exists(), "nothing is written");
+}
+
+#[test]
+fn rounding_as_json_and_for_people() {
+    let output = audit(&["rounding", "--case", "block/pre", "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    assert_eq!(report["pass"], true);
+    assert!(report["negative_control"]["injected"].is_u64());
+    let tensors = report["cases"].as_array().unwrap();
+    // Four cases of 17 tensors: 16 of the block and its input.
+    assert_eq!(tensors.len(), 4 * 17);
+    for t in tensors {
+        let number = |key: &str| t[key].as_f64().unwrap_or_else(|| panic!("{key} in {t}"));
+        assert!(t["name"].as_str().unwrap().starts_with("block/pre") && t["tensor"].is_string());
+        assert!(number("worst_share_of_bound") <= 1.0, "{t}");
+        assert!(number("max_rel_err_f64") < 1e-12 && number("max_rel_err_f32") < 1e-3, "{t}");
+        assert!(number("median_rel_err_f32") <= number("max_rel_err_f32"));
+    }
+    let output = audit(&["rounding", "--case", "linear"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(text.contains("linear/3x5x2: linear.w") && text.contains("\nPASS: "), "{text}");
+    let output = audit(&["rounding", "--case", "no-such-case"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stderr(&output), "error: no case has 'no-such-case' in its name\n");
 }
 
 #[test]

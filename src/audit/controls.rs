@@ -4,13 +4,14 @@
 //! pass in a way that people really do, and always from outside: by what the pass is handed (a stale
 //! mask, a transposed weight, a cleared buffer, another step's saved values) or by what happens to
 //! its result. The layers know nothing of it; the cases in [`super::cases`] do the spoiling, and
-//! `audit gradients` fails unless each control is caught by at least one case.
+//! `audit gradients` fails unless each control is caught by both witnesses.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
 use crate::nn::{Layout, Param};
+use crate::num::Real;
 
 macro_rules! controls {
     ($($name:ident: $text:literal,)*) => {
@@ -73,7 +74,7 @@ controls! {
 }
 
 /// Changes the numbers of a matrix of this shape.
-type Spoil = fn(&mut [f64], (usize, usize));
+type Spoil<T> = fn(&mut [T], (usize, usize));
 
 impl Control {
     /// The control called `name`, whatever its case.
@@ -82,15 +83,15 @@ impl Control {
     }
 
     /// The weights that a backward pass is handed under this control.
-    pub(super) fn weights<'a>(
+    pub(super) fn weights<'a, T: Real>(
         control: Option<Control>,
         layout: &Layout,
-        p: &'a [f64],
-    ) -> Cow<'a, [f64]> {
-        let (ending, spoil): (_, Spoil) = match control {
+        p: &'a [T],
+    ) -> Cow<'a, [T]> {
+        let (ending, spoil): (_, Spoil<T>) = match control {
             Some(Control::LinearWrongTranspose) => (".w", read_transposed),
-            Some(Control::QueryGradientDropped) => ("query.w", |w, _| w.fill(0.0)),
-            Some(Control::NormGainIgnored) => (".gain", |gain, _| gain.fill(1.0)),
+            Some(Control::QueryGradientDropped) => ("query.w", |w, _| w.fill(T::ZERO)),
+            Some(Control::NormGainIgnored) => (".gain", |gain, _| gain.fill(T::ONE)),
             _ => return Cow::Borrowed(p),
         };
         let mut spoilt = p.to_vec();
@@ -99,18 +100,18 @@ impl Control {
     }
 
     /// What happens to the gradients of the weights after a backward pass under this control.
-    pub(super) fn spoil_gradient(control: Option<Control>, layout: &Layout, dp: &mut [f64]) {
+    pub(super) fn spoil_gradient<T: Real>(control: Option<Control>, layout: &Layout, dp: &mut [T]) {
         let ending = match control {
             Some(Control::LinearBiasDropped) => ".b",
             Some(Control::NormGainDropped) => ".gain",
             _ => return,
         };
-        named(layout, ending).for_each(|param| param.slice_mut(dp).fill(0.0));
+        named(layout, ending).for_each(|param| param.slice_mut(dp).fill(T::ZERO));
     }
 }
 
 /// The numbers of an I × O matrix, read as if they were O × I.
-fn read_transposed(w: &mut [f64], (inputs, outputs): (usize, usize)) {
+fn read_transposed<T: Real>(w: &mut [T], (inputs, outputs): (usize, usize)) {
     let own = w.to_vec();
     for (k, w) in w.iter_mut().enumerate() {
         *w = own[k % outputs * inputs + k / outputs];

@@ -32,8 +32,7 @@ pub fn bce_sum<T: Real>(u: &[T], z: &[T]) -> T {
 /// BCE of one logit.
 #[inline(always)]
 pub fn bce_value<T: Real>(u: T, z: T) -> T {
-    let positive = if u > T::ZERO { u } else { T::ZERO };
-    (positive - z * u) + (-u.abs()).softplus()
+    (u.maximum(T::ZERO) - z * u) + (-u.abs()).softplus()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod operators;
 pub(crate) mod raw;
 mod real;
 mod reduce;
+mod traced;
 
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
@@ -18,3 +19,4 @@ pub use log_sum_exp::log_sum_exp;
 pub use raw::{Class, Fusing, class, fusing, multiply_adds, vectorize};
 pub use real::Real;
 pub use reduce::{all_finite, dot, dot4, max, squared_distance, sum};
+pub use traced::{Rounded, Tape, Traced, record};

@@ -1,12 +1,12 @@
-//! `Real`: what the engine needs of a number. f32 trains; f64, dual numbers and double-double audit; the
-//! code is the same.
+//! `Real`: what the engine needs of a number. f32 trains; f64, dual numbers, double-double and traced
+//! numbers audit; the code is the same.
 
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A number (sealed): f32, f64, and the kinds that audit them, [`super::Dual`] and
-/// [`super::DoubleDouble`].
+/// A number (sealed): f32, f64, and the kinds that audit them, [`super::Dual`],
+/// [`super::DoubleDouble`] and [`super::Traced`].
 ///
 /// The elementary functions of f32 and f64 are the crate's own polynomials: built from `+ − × ÷` and
 /// fused multiply-add only, so a value is the same on every machine and at every vector width, and at

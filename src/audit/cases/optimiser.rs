@@ -1,11 +1,15 @@
 //! Adam and AdamW against the moments in closed form: m_t / (1 − β₁ᵗ) is the weighted mean of the
-//! gradients with weights β₁^(t−s), and likewise for the squares.
+//! gradients with weights β₁^(t−s), and likewise for the squares. The "gradient" of such a case are the
+//! parameters after the last step.
 
-use super::{Case, Truth, Vars};
+use super::{Case, Function, Vars, Wanted};
 use crate::audit::Control;
+use crate::linalg::Mat;
 use crate::nn::{Adam, AdamConfig};
+use crate::num::{DoubleDouble, Real, add_assign};
 
 const STEPS: usize = 7;
+const PARAMETERS: usize = 9;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -14,40 +18,42 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
+struct Optimise {
+    config: AdamConfig,
+    /// One row a step.
+    gradients: Mat<f64>,
+}
+
 fn case(kind: &str, config: AdamConfig) -> Case {
     let name = format!("optimiser/{kind}");
     let mut v = Vars::new(&name);
-    let p = v.normal("parameters", 1, 9);
-    let start = v.start[p].to_vec();
-    let gradients: Vec<Vec<f64>> =
-        (0..STEPS).map(|_| v.constant(1, 9).as_slice().to_vec()).collect();
-    let (blocks, first, given) = (v.blocks, start.clone(), gradients.clone());
-    Case {
-        name,
-        shape: format!("9 parameters, {STEPS} steps"),
-        blocks,
-        start,
-        truth: Truth::ClosedForm(Box::new(move || {
-            let end = |i: usize| closed_form(first[i], |s| given[s][i], config);
-            (0..9).map(end).collect()
-        })),
-        analytic: {
-            let first = v.start;
-            Box::new(move |control| {
-                let mut adam = Adam::new(9, spoilt(config, control));
-                adam.steps += u64::from(control == Some(Control::AdamBiasCorrection));
-                let coupled = control == Some(Control::AdamDecayCoupled);
-                let decay = if coupled { config.decay } else { 0.0 };
-                let mut p = first.clone();
-                for g in &gradients {
-                    let g: Vec<f64> = g.iter().zip(&p).map(|(g, p)| g + decay * p).collect();
-                    adam.step(&mut p, &g);
-                }
-                p
-            })
-        },
-        detached: Vec::new(),
-        sample: None,
+    v.normal("parameters", 1, PARAMETERS);
+    let gradients = v.constant(STEPS, PARAMETERS);
+    let shape = format!("{PARAMETERS} parameters, {STEPS} steps");
+    let formula = gradients.cast();
+    let mut case = v.case(&name, shape, Optimise { config, gradients });
+    let closed = |(i, &p): (usize, &f64)| {
+        closed_form(DoubleDouble::from_f64(p), |s: usize| formula[(s, i)], config)
+    };
+    case.closed_form = Some(case.start.iter().enumerate().map(closed).collect());
+    case
+}
+
+impl Function for Optimise {
+    fn run<T: Real>(&self, z: &[T], wanted: Wanted<'_, T>) -> T {
+        let Some((dz, control)) = wanted else { return T::ZERO };
+        let config = self.config;
+        let mut adam = Adam::new(PARAMETERS, spoilt(config, control));
+        adam.steps += u64::from(control == Some(Control::AdamBiasCorrection));
+        let coupled = control == Some(Control::AdamDecayCoupled);
+        let decay = T::from_f64(if coupled { config.decay } else { 0.0 });
+        let (gradients, mut p) = (self.gradients.cast::<T>(), z.to_vec());
+        for g in gradients.rows_iter() {
+            let g: Vec<T> = g.iter().zip(&p).map(|(&g, &p)| g + decay * p).collect();
+            adam.step(&mut p, &g);
+        }
+        add_assign(dz, &p);
+        T::ZERO
     }
 }
 
@@ -62,16 +68,17 @@ fn spoilt(config: AdamConfig, control: Option<Control>) -> AdamConfig {
     }
 }
 
-fn closed_form(mut p: f64, g: impl Fn(usize) -> f64, config: AdamConfig) -> f64 {
-    let (beta1, beta2) = config.betas;
+fn closed_form<T: Real>(mut p: T, g: impl Fn(usize) -> T, config: AdamConfig) -> T {
+    let [rate, decay, epsilon] = [config.rate, config.decay, config.epsilon].map(T::from_f64);
     for t in 0..STEPS {
-        let mean = |beta: f64, f: &dyn Fn(f64) -> f64| {
-            let weight = |s: usize| (s..t).fold(1.0, |w, _| w * beta);
-            let sum: f64 = (0..=t).map(|s| weight(s) * f(g(s))).sum();
-            sum / (0..=t).map(weight).sum::<f64>()
+        let mean = |beta: f64, f: &dyn Fn(T) -> T| {
+            let weight = |s: usize| (s..t).fold(T::ONE, |w, _| w * T::from_f64(beta));
+            let sum: T = (0..=t).map(|s| weight(s) * f(g(s))).sum();
+            sum / (0..=t).map(weight).sum::<T>()
         };
-        let step = mean(beta1, &|g| g) / (mean(beta2, &|g| g * g).sqrt() + config.epsilon);
-        p -= config.rate * (config.decay * p + step);
+        let (beta1, beta2) = config.betas;
+        let step = mean(beta1, &|g| g) / (mean(beta2, &|g| g * g).sqrt() + epsilon);
+        p -= rate * (decay * p + step);
     }
     p
 }

@@ -12,7 +12,7 @@ mod peak;
 mod tiles;
 mod vectorize;
 
-pub use gemm::{Gemm, Start, Strided};
+pub use gemm::{Gemm, Product, Start, Strided};
 pub use peak::multiply_adds;
 pub use vectorize::{Class, Fusing, class, fusing, vectorize};
 
