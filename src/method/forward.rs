@@ -34,9 +34,9 @@ impl Method for Forward {
     }
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let targets = self.settings.targets.make(training, &context.streams)?;
-        let factor = choose_factor(training.x, &targets, &context.streams);
-        let columns = Columns::new(training.x);
+        let (x, targets) = self.settings.problem(training, &context.streams)?;
+        let factor = choose_factor(&x, &targets, &context.streams);
+        let columns = Columns::new(&x);
         let mut probe = AllRows::new(&columns, &targets, factor);
         let (d, steps) = (columns.count(), context.budget.min(columns.count()));
         let mut open: Vec<usize> = (0..d).collect();

@@ -32,9 +32,9 @@ impl Method for Ridge {
     }
 
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
-        let targets = self.settings.targets.make(training, &context.streams)?;
-        let factor = choose_factor(training.x, &targets, &context.streams);
-        let weights = ridge(&Columns::new(training.x), &targets, factor);
+        let (x, targets) = self.settings.problem(training, &context.streams)?;
+        let factor = choose_factor(&x, &targets, &context.streams);
+        let weights = ridge(&Columns::new(&x), &targets, factor);
         Ok(Fitted { ranking: rank(&row_norms(&weights)), ..Fitted::default() })
     }
 }

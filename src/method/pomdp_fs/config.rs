@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::belief::network::{BeliefConfig, BeliefNetwork};
 use super::stage2::sequential::Stage2Settings;
+use crate::method::probe::weighting::Weighting;
 use crate::method::settings::{Settings, within};
 use crate::nn::{Activation, AdamConfig, EncoderConfig, NormPlace};
 use crate::{Error, Result};
@@ -104,6 +105,8 @@ pub struct Config {
     /// γ, weight of a second step: 0 is greedy, 1 plans two steps where a pair of features calls for
     /// it (preset `observation`).
     pub gamma: f64,
+    /// How much features and labels count in Stage 2 (preset `observation`).
+    pub weighting: Weighting,
     /// τ_act, softmax temperature of the feature policy.
     pub temperature: f64,
     /// Largest norm of a gradient; longer ones are scaled down.
@@ -152,6 +155,7 @@ impl Config {
             rollouts: 20,
             rate_rollout: 1.0,
             gamma: 1.0,
+            weighting: Weighting::Spread,
             temperature: 1.0,
             clip: 5.0,
             ranking: Ranking::Frequency,
@@ -243,7 +247,12 @@ impl Config {
 
     /// The sequential policy of Stage 2.
     pub fn stage2(&self) -> Stage2Settings {
-        Stage2Settings { rollouts: self.rollouts, rate: self.rate_rollout, gamma: self.gamma }
+        Stage2Settings {
+            rollouts: self.rollouts,
+            rate: self.rate_rollout,
+            gamma: self.gamma,
+            weighting: self.weighting,
+        }
     }
 
     fn encoder(&self, features: usize, labels: usize) -> EncoderConfig {

@@ -7,6 +7,7 @@ use crate::linalg::Mat;
 use crate::method::Training;
 use crate::method::factorise::indicator;
 use crate::method::logistic::default_posteriors;
+use crate::method::probe::weighting::Weighting;
 use crate::method::settings::Settings;
 use crate::rng::Streams;
 
@@ -33,11 +34,27 @@ impl Source {
 }
 
 /// Settings of both controls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetSettings {
     /// What the features must explain.
     pub targets: Source,
+    /// How much columns and labels count; `none` is the textbook's.
+    pub weighting: Weighting,
+}
+
+impl Default for TargetSettings {
+    fn default() -> Self {
+        TargetSettings { targets: Source::default(), weighting: Weighting::None }
+    }
+}
+
+impl TargetSettings {
+    /// Features and targets as the probe sees them.
+    pub fn problem(&self, training: &Training<'_>, streams: &Streams) -> Result<(Mat<f32>, Mat<f64>)> {
+        let targets = self.targets.make(training, streams)?;
+        Ok((self.weighting.features(training.x), self.weighting.targets(&targets)))
+    }
 }
 
 impl Settings for TargetSettings {

@@ -23,6 +23,7 @@ use crate::linalg::Mat;
 use crate::method::probe::columns::Columns;
 use crate::method::probe::folds::{Folds, partition};
 use crate::method::probe::penalty::choose_factor;
+use crate::method::probe::weighting::Weighting;
 use crate::method::settings::{Settings, within};
 use crate::method::{Observer, Ranked, rank};
 use crate::rng::Streams;
@@ -41,11 +42,13 @@ pub struct Stage2Settings {
     pub rate: f64,
     /// γ: weight of a second step. 0 is greedy, 1 plans two steps where a pair calls for it.
     pub gamma: f64,
+    /// How much features and labels count.
+    pub weighting: Weighting,
 }
 
 impl Default for Stage2Settings {
     fn default() -> Self {
-        Stage2Settings { rollouts: 20, rate: 1.0, gamma: 1.0 }
+        Stage2Settings { rollouts: 20, rate: 1.0, gamma: 1.0, weighting: Weighting::Spread }
     }
 }
 
@@ -97,7 +100,9 @@ pub fn select_features(
 ) -> Result<Selected> {
     settings.check()?;
     check(x, targets, budget)?;
-    let (d, targets) = (x.cols(), targets.cast::<f64>());
+    let d = x.cols();
+    let (x, targets) =
+        (&settings.weighting.features(x), settings.weighting.targets(&targets.cast()));
     let factor = choose_factor(x, &targets, streams);
     let mut columns = Columns::new(x);
     let mut found = Vec::new();
