@@ -33,11 +33,10 @@ impl<'a> AllRows<'a> {
 
     /// Selects a.
     pub fn select(&mut self, a: usize) {
-        let mut products = vec![0.0; self.columns.count()];
-        self.columns.products(a, &mut products);
+        let mut products = self.columns.products(&[a]).as_slice().to_vec();
         for (b, p) in products.iter_mut().enumerate() {
             *p = self.moments.centre_product(*p, (a, b), &self.moments);
         }
-        self.probe.select(a, products);
+        self.probe.select(a, 0, products);
     }
 }

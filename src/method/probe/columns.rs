@@ -7,8 +7,8 @@
 
 use rayon::prelude::*;
 
-use crate::linalg::{Acc, Mat, gemm_parallel};
-use crate::num::{axpy, dot, vectorize};
+use crate::linalg::{Acc, Mat, gemm, gemm_parallel};
+use crate::num::{axpy, dot};
 
 /// Share of values that are not zero up to which they are stored as lists.
 const SPARSE_BELOW: f64 = 0.2;
@@ -138,41 +138,40 @@ impl Columns {
         out
     }
 
-    /// Zᵀz_a: the products of column a with every column. Costs n·d, or the entries of those rows
-    /// in which column a is not zero.
-    pub fn products(&self, a: usize, out: &mut [f64]) {
+    /// A row Zᵀz_a per feature a: its products with every column. Costs n·d each, or the entries of
+    /// those rows in which column a is not zero.
+    pub fn products(&self, features: &[usize]) -> Mat<f64> {
+        let mut out = Mat::zeros(features.len(), self.count);
         match &self.entries {
-            Entries::Dense(m) => vectorize(
-                #[inline(always)]
-                || {
-                    for (b, out) in out.iter_mut().enumerate() {
-                        *out = dot(m.row(b), m.row(a));
-                    }
-                },
-            ),
+            Entries::Dense(m) => {
+                gemm(Acc::Set, out.view_mut(), m.select_rows(features).view(), m.view().t());
+            }
             Entries::Sparse { by_column, by_row } => {
-                out.fill(0.0);
-                for &(i, v) in by_column.list(a) {
-                    by_row.list(i as usize).iter().for_each(|&(b, w)| out[b as usize] += v * w);
+                for (k, &a) in features.iter().enumerate() {
+                    let out = out.row_mut(k);
+                    for &(i, v) in by_column.list(a) {
+                        by_row.list(i as usize).iter().for_each(|&(b, w)| out[b as usize] += v * w);
+                    }
                 }
             }
         }
+        out
     }
 
-    /// ZᵀZ, d × d. Costs n·d², or d times [`Columns::products`].
+    /// ZᵀZ, d × d. Costs n·d², or d times [`Columns::products`] of one.
     pub fn gram(&self) -> Mat<f64> {
-        let mut gram = Mat::zeros(self.count, self.count);
         match &self.entries {
             Entries::Dense(m) => {
+                let mut gram = Mat::zeros(self.count, self.count);
                 gemm_parallel(Acc::Set, gram.view_mut(), m.view(), m.view().t());
+                gram
             }
-            Entries::Sparse { .. } => gram
-                .as_mut_slice()
-                .par_chunks_mut(self.count.max(1))
-                .enumerate()
-                .for_each(|(a, row)| self.products(a, row)),
+            Entries::Sparse { .. } => {
+                let row = |a: usize| self.products(&[a]).as_slice().to_vec();
+                let rows: Vec<Vec<f64>> = (0..self.count).into_par_iter().map(row).collect();
+                Mat::from_vec(self.count, self.count, rows.concat())
+            }
         }
-        gram
     }
 }
 
@@ -219,13 +218,12 @@ mod tests {
             let shift = |a: usize| f64::from(if density < 0.5 { majority(&x, a) } else { 0.0 });
             let z = Mat::from_fn(rows.len(), 7, |i, a| f64::from(x[(rows[i], a)]) - shift(a));
             let (gram, times) = (part.gram(), part.times(&targets));
-            let mut products = vec![f64::NAN; 7];
+            let products = part.products(&[0, 1, 2, 3, 4, 5, 6]);
             for a in 0..7 {
-                part.products(a, &mut products);
                 for b in 0..7 {
                     let want: f64 = (0..rows.len()).map(|i| z[(i, a)] * z[(i, b)]).sum();
                     assert!((gram[(a, b)] - want).abs() < 1e-9 * (1.0 + want.abs()));
-                    assert!((products[b] - want).abs() < 1e-9 * (1.0 + want.abs()));
+                    assert!((products[(a, b)] - want).abs() < 1e-9 * (1.0 + want.abs()));
                 }
                 for j in 0..2 {
                     let want: f64 = (0..rows.len()).map(|i| z[(i, a)] * targets[(i, j)]).sum();

@@ -9,6 +9,7 @@
 pub mod all_rows;
 pub mod columns;
 pub mod folds;
+pub mod held_out;
 pub mod penalty;
 pub mod state;
 pub mod targets;

@@ -10,26 +10,30 @@
 //! over the features s selected before, R_b ← R_b − c_b R_a, v_b ← v_b − v_a c_b², and c is kept. (With
 //! q = c √v_a this is the column of a Cholesky factorisation.) Cost: d·(t + L) at step t, and the
 //! column of ZᵀZ that the caller brings.
+//!
+//! Whoever knows the next features in advance can have the sum over s done for all of them at once, as
+//! a product of matrices ([`Probe::reduce`]): a panel, as in a blocked Cholesky factorisation.
 
-use crate::linalg::Mat;
+use crate::linalg::{Acc, Mat, View, gemm};
 use crate::num::{axpy, dot, vectorize};
 
 /// The normal equations after the elimination of the selected features.
 pub struct Probe {
     lambda: f64,
     /// R, d × L.
-    r: Mat<f64>,
+    pub(super) r: Mat<f64>,
     /// v.
-    v: Vec<f64>,
-    /// c and v of each selected feature, at the time of its selection.
-    selected: Vec<(Vec<f64>, f64)>,
+    pub(super) v: Vec<f64>,
+    /// c of each selected feature, row after row, and v at the time of its selection.
+    pub(super) c: Vec<f64>,
+    pivots: Vec<f64>,
 }
 
 impl Probe {
     /// Nothing is selected: R = ZᵀB, and the squares of the columns of Z (all centred).
     pub fn new(r: Mat<f64>, squares: Vec<f64>, lambda: f64) -> Self {
         let v = squares.into_iter().map(|s| s.max(0.0) + lambda).collect();
-        Probe { lambda, r, v, selected: Vec::new() }
+        Probe { lambda, r, v, c: Vec::new(), pivots: Vec::new() }
     }
 
     /// How much the objective falls when a is selected.
@@ -37,27 +41,43 @@ impl Probe {
         dot(self.r.row(a), self.r.row(a)) / self.v[a]
     }
 
-    /// Selects a; `products` is its column Zᵀz_a of centred products.
-    pub fn select(&mut self, a: usize, mut products: Vec<f64>) {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (c, v) in &self.selected {
-                    axpy(&mut products, -v * c[a], c);
-                }
-            },
-        );
-        self.eliminate(a, products);
+    /// Number of selected features.
+    pub fn selected(&self) -> usize {
+        self.pivots.len()
     }
 
-    /// Selects a; of its products those with the features selected before are taken away.
-    fn eliminate(&mut self, a: usize, mut c: Vec<f64>) {
+    /// c of the s-th selected feature.
+    pub(super) fn c(&self, s: usize) -> &[f64] {
+        row(&self.c, s, self.v.len())
+    }
+
+    /// Takes the part of the features that are selected now out of the columns Zᵀz_a (rows of
+    /// `products`) of features that will be.
+    pub(super) fn reduce(&self, features: &[usize], products: &mut Mat<f64>) {
+        let shares = Mat::from_fn(features.len(), self.selected(), |i, s| {
+            -self.pivots[s] * self.c(s)[features[i]]
+        });
+        gemm(
+            Acc::Add,
+            products.view_mut(),
+            shares.view(),
+            rows(&self.c, self.selected(), self.v.len()),
+        );
+    }
+
+    /// Selects a; `products` is its column Zᵀz_a of centred products, from which the first `reduced`
+    /// selected features are taken out already.
+    pub fn select(&mut self, a: usize, reduced: usize, mut products: Vec<f64>) {
         let pivot = self.v[a];
         let of_a: Vec<f64> = self.r.row(a).to_vec();
         vectorize(
             #[inline(always)]
             || {
-                for (b, c) in c.iter_mut().enumerate() {
+                for s in reduced..self.selected() {
+                    let c = row(&self.c, s, products.len());
+                    axpy(&mut products, -self.pivots[s] * c[a], c);
+                }
+                for (b, c) in products.iter_mut().enumerate() {
                     *c /= pivot;
                     axpy(self.r.row_mut(b), -*c, &of_a);
                     // Exactly, v never falls below λ; rounding must not take it there.
@@ -65,97 +85,18 @@ impl Probe {
                 }
             },
         );
-        c[a] = 1.0;
-        self.selected.push((c, pivot));
+        products[a] = 1.0;
+        self.c.extend(products);
+        self.pivots.push(pivot);
     }
 }
 
-/// The same features on rows that the probe does not learn from: how much their squared error falls.
-///
-/// Selecting a moves the predictions by z̃_a w, with w = R_a/v_a of the probe. With R' = z̃ᵀE (E: the
-/// errors of the held-out rows) and v' = ‖z̃‖² the error falls by 2 w·R'_a − v'_a ‖w‖². All of z̃_bᵀz̃_a
-/// follows from the columns ZᵀZ of the selected features alone, as the sums u and k below.
-pub struct HeldOut {
-    /// R', d × L.
-    r: Mat<f64>,
-    /// v'.
-    v: Vec<f64>,
-    /// u_s = Zᵀz̃_s for each selected s.
-    u: Vec<Vec<f64>>,
-    /// k_ss' = z̃_sᵀz̃_s'.
-    k: Vec<Vec<f64>>,
-    /// ‖E‖².
-    error: f64,
+/// Row s of rows of d numbers.
+pub(super) fn row(all: &[f64], s: usize, d: usize) -> &[f64] {
+    &all[s * d..(s + 1) * d]
 }
 
-impl HeldOut {
-    /// Nothing is selected: R' = ZᵀE, the squares of the columns, ‖E‖²; centred as the probe's are.
-    pub fn new(r: Mat<f64>, v: Vec<f64>, error: f64) -> Self {
-        HeldOut { r, v, u: Vec::new(), k: Vec::new(), error }
-    }
-
-    /// The squared error of the held-out rows.
-    pub fn error(&self) -> f64 {
-        self.error
-    }
-
-    /// How much that error falls when a is selected; negative when it rises.
-    pub fn gain(&self, probe: &Probe, a: usize) -> f64 {
-        let (r, v) = (probe.r.row(a), probe.v[a]);
-        (2.0 * dot(r, self.r.row(a)) - self.v[a] * dot(r, r) / v) / v
-    }
-
-    /// Selects a, in the probe too. `products` and `held_out` are its columns Zᵀz_a on the rows of the
-    /// probe and on the held-out ones.
-    pub fn select(
-        &mut self,
-        probe: &mut Probe,
-        a: usize,
-        mut products: Vec<f64>,
-        held_out: Vec<f64>,
-    ) {
-        self.error -= self.gain(probe, a);
-        let w: Vec<f64> = probe.r.row(a).iter().map(|r| r / probe.v[a]).collect();
-        let mut u = held_out;
-        let mut of_a: Vec<f64> = self.u.iter().map(|u| u[a]).collect();
-        vectorize(
-            #[inline(always)]
-            || {
-                for (((c, _), earlier), k) in probe.selected.iter().zip(&self.u).zip(&self.k) {
-                    axpy(&mut u, -c[a], earlier);
-                    axpy(&mut of_a, -c[a], k);
-                }
-            },
-        );
-        // h_b = z̃_bᵀz̃_a.
-        let mut h = u.clone();
-        vectorize(
-            #[inline(always)]
-            || {
-                // Both at once: to read every c is what a step costs.
-                for ((c, v), k) in probe.selected.iter().zip(&of_a) {
-                    axpy(&mut h, -k, c);
-                    axpy(&mut products, -v * c[a], c);
-                }
-            },
-        );
-        h[a] = self.v[a];
-        probe.eliminate(a, products);
-        let (c, own) = (&probe.selected[probe.selected.len() - 1].0, h[a]);
-        let errors: Vec<f64> = self.r.row(a).to_vec();
-        vectorize(
-            #[inline(always)]
-            || {
-                for (b, (c, h)) in c.iter().zip(&h).enumerate() {
-                    axpy(self.r.row_mut(b), -c, &errors);
-                    axpy(self.r.row_mut(b), c * own - h, &w);
-                    self.v[b] += c * (c * own - 2.0 * h);
-                }
-            },
-        );
-        self.k.iter_mut().zip(&of_a).for_each(|(row, k)| row.push(*k));
-        of_a.push(own);
-        self.k.push(of_a);
-        self.u.push(u);
-    }
+/// The first `count` rows of d numbers as a matrix.
+pub(super) fn rows(all: &[f64], count: usize, d: usize) -> View<'_, f64> {
+    View::new(&all[..count * d], count, d)
 }

@@ -51,7 +51,11 @@ impl Default for TargetSettings {
 
 impl TargetSettings {
     /// Features and targets as the probe sees them.
-    pub fn problem(&self, training: &Training<'_>, streams: &Streams) -> Result<(Mat<f32>, Mat<f64>)> {
+    pub fn problem(
+        &self,
+        training: &Training<'_>,
+        streams: &Streams,
+    ) -> Result<(Mat<f32>, Mat<f64>)> {
         let targets = self.targets.make(training, streams)?;
         Ok((self.weighting.features(training.x), self.weighting.targets(&targets)))
     }

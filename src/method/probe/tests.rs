@@ -50,7 +50,8 @@ fn direct(
 
 #[test]
 fn gains_are_those_of_a_ridge_solved_anew() {
-    for density in [1.0, 0.15] {
+    // Feature by feature, and in panels of features that are announced.
+    for (density, panel) in [(1.0, 1), (0.15, 1), (1.0, 2), (1.0, 4), (0.15, 3)] {
         let (x, b) = problem(density);
         let (columns, factor) = (Columns::new(&x), 0.05);
         let parts = partition(60, 5, &mut Streams::new(2).stream("parts"));
@@ -61,7 +62,11 @@ fn gains_are_those_of_a_ridge_solved_anew() {
         let error = |s: &[usize]| -> f64 {
             parts.iter().map(|p| direct((&x, &b), s, p, factor).1).sum::<f64>() / 60.0
         };
-        for next in [4, 1, 7, 0, 5, 8] {
+        let order = [4, 1, 7, 0, 5, 8];
+        for (step, next) in order.into_iter().enumerate() {
+            if panel > 1 && step % panel == 0 {
+                folds.announce(&order[step..order.len().min(step + panel)]);
+            }
             let mut gains = [0.0; 9];
             folds.gains(&mut gains);
             let (o, e) = (objective(&selected), error(&selected));
@@ -79,6 +84,17 @@ fn gains_are_those_of_a_ridge_solved_anew() {
         // The constant column 7 was selected among them: it changed nothing.
         assert!((error(&[4, 1]) - error(&[4, 1, 7])).abs() < 1e-9);
     }
+}
+
+#[test]
+#[should_panic(expected = "the feature that was announced")]
+fn another_feature_than_the_announced_one_is_refused() {
+    let (x, b) = problem(1.0);
+    let parts = partition(60, 5, &mut Streams::new(2).stream("parts"));
+    let mut folds = Folds::new(&Columns::new(&x), &b, &parts, 0.05);
+    folds.announce(&[4, 1]);
+    folds.select(4);
+    folds.select(0);
 }
 
 /// A copy of a selected feature with Σ z² = s keeps λ/(2s + λ) of its gain: two copies share one

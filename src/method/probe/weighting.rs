@@ -120,7 +120,10 @@ mod tests {
         let one_in_twenty = column((0..100).map(|i| if i % 20 == 0 { 9.0 } else { 0.0 }).collect());
         let even = column((0..100).map(|i| i as f32).collect());
         let deviation = |v: &[f64]| moments(v.iter().copied()).1;
-        assert!((deviation(&one_in_twenty) - (1.0f64 - 0.95f64.powi(3) - 0.05f64.powi(3)).sqrt()).abs() < 1e-6);
+        assert!(
+            (deviation(&one_in_twenty) - (1.0f64 - 0.95f64.powi(3) - 0.05f64.powi(3)).sqrt()).abs()
+                < 1e-6
+        );
         assert!((deviation(&even) - 1.0).abs() < 1e-3);
         assert_eq!(one_in_twenty[1], one_in_twenty[99]);
         // A value far out is no further out than LIMIT was.

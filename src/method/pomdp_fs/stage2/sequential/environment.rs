@@ -52,6 +52,25 @@ impl<'a> Environment<'a> {
         self.probes.error()
     }
 
+    /// The next actions, if they are known: the probes then do much of their work at once.
+    pub fn announce(&mut self, actions: &[usize]) {
+        let mut selected = self.selected.clone();
+        let mut columns = Vec::new();
+        for &a in actions {
+            selected[a] = true;
+            columns.push(a);
+            columns.extend(self.completed(a, &selected));
+        }
+        self.probes.announce(&columns);
+    }
+
+    /// Columns of the products of the pairs that a, the last of the selected features, completes.
+    fn completed(&self, a: usize, selected: &[bool]) -> Vec<usize> {
+        let complete = |pair: &Pair| pair.other(a).is_some_and(|b| selected[b]);
+        let pairs = self.pairs.iter().enumerate().filter(|(_, pair)| complete(pair));
+        pairs.map(|(k, _)| selected.len() + k).collect()
+    }
+
     /// Selects a, and with it the product of each pair that is now complete. Returns the reward: how
     /// much the loss fell.
     pub fn step(&mut self, a: usize) -> f64 {
@@ -59,11 +78,8 @@ impl<'a> Environment<'a> {
         self.open.retain(|&b| b != a);
         self.selected[a] = true;
         self.probes.select(a);
-        for (k, pair) in self.pairs.iter().enumerate() {
-            if pair.other(a).is_some_and(|b| self.selected[b]) {
-                self.probes.select(self.selected.len() + k);
-            }
-        }
+        let products = self.completed(a, &self.selected);
+        products.into_iter().for_each(|column| self.probes.select(column));
         self.evaluate();
         before - self.loss()
     }

@@ -13,6 +13,8 @@ mod environment;
 pub mod pairs;
 mod policy;
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use self::environment::Environment;
@@ -31,6 +33,9 @@ use crate::{Error, Result};
 
 /// Folds of a rollout.
 const FOLDS: usize = 5;
+
+/// Actions that are drawn at once.
+const PANEL: usize = 32;
 
 /// Settings of the sequential policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,9 +134,15 @@ pub fn select_features(
         let counts = r >= settings.rollouts / 2;
         let mut record =
             RolloutRecord { loss_start: environment.loss() / cells, ..RolloutRecord::default() };
+        let mut planned = VecDeque::new();
         for step in 0..steps {
             policy.observe(environment.open(), environment.values());
-            let a = if r == 0 { environment.best() } else { policy.draw(&mut actions) };
+            if r > 0 && planned.is_empty() {
+                let count = PANEL.min(steps - step);
+                planned = policy.plan(environment.open(), count, &mut actions).into();
+                environment.announce(planned.make_contiguous());
+            }
+            let a = planned.pop_front().unwrap_or_else(|| environment.best());
             let reward = environment.step(a);
             record.certainty += crate::num::max(&policy.probabilities) / steps as f64;
             if counts {

@@ -31,13 +31,7 @@ impl Policy {
 
     /// Sees a state: π in it, and the advantage of every open action.
     pub fn observe(&mut self, open: &[usize], values: &[f64]) {
-        let top = open.iter().map(|&a| self.scores[a]).fold(f64::NEG_INFINITY, f64::max);
-        self.probabilities.fill(0.0);
-        for &a in open {
-            self.probabilities[a] = Real::exp(self.scores[a] - top);
-        }
-        let total: f64 = self.probabilities.iter().sum();
-        self.probabilities.iter_mut().for_each(|p| *p /= total);
+        softmax(&self.scores, open, &mut self.probabilities);
         let spread = deviation(open.iter().map(|&a| values[a]));
         if spread > 0.0 {
             let baseline: f64 = open.iter().map(|&a| self.probabilities[a] * values[a]).sum();
@@ -49,9 +43,18 @@ impl Policy {
         }
     }
 
-    /// Draws an action in the state that was observed last.
-    pub fn draw(&self, rng: &mut Rng) -> usize {
-        rng.categorical(&self.probabilities)
+    /// Draws the next `count` actions from a state with these open features. π depends on the mask
+    /// alone, so the actions can be drawn before their values are known.
+    pub fn plan(&self, open: &[usize], count: usize, rng: &mut Rng) -> Vec<usize> {
+        let mut open = open.to_vec();
+        let mut probabilities = vec![0.0; self.scores.len()];
+        let draw = |_| {
+            softmax(&self.scores, &open, &mut probabilities);
+            let a = rng.categorical(&probabilities);
+            open.retain(|&b| b != a);
+            a
+        };
+        (0..count).map(draw).collect()
     }
 
     /// ψ ← ψ + η·A after a rollout.
@@ -61,6 +64,15 @@ impl Policy {
             (*sum, *states) = (0.0, 0.0);
         }
     }
+}
+
+/// Softmax of the scores over the open features, 0 for the others.
+fn softmax(scores: &[f64], open: &[usize], probabilities: &mut [f64]) {
+    let top = open.iter().map(|&a| scores[a]).fold(f64::NEG_INFINITY, f64::max);
+    probabilities.fill(0.0);
+    open.iter().for_each(|&a| probabilities[a] = Real::exp(scores[a] - top));
+    let total: f64 = probabilities.iter().sum();
+    probabilities.iter_mut().for_each(|p| *p /= total);
 }
 
 /// Standard deviation; 0 when the values differ by rounding alone.
@@ -120,7 +132,10 @@ mod tests {
         let mut rng = Streams::new(1).stream("policy");
         policy.scores[1] = 800.0;
         policy.observe(&[0, 2], &[0.1 + 0.2, 9.0, 0.3]);
-        assert!((0..200).map(|_| policy.draw(&mut rng)).all(|a| a != 1));
+        assert!((0..200).map(|_| policy.plan(&[0, 2], 1, &mut rng)[0]).all(|a| a != 1));
+        let mut both = policy.plan(&[0, 2], 2, &mut rng);
+        both.sort_unstable();
+        assert_eq!(both, [0, 2], "each once");
         policy.learn(3.0);
         assert_eq!(policy.scores, [0.0, 800.0, 0.0]);
     }
