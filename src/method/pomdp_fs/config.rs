@@ -252,6 +252,7 @@ impl Config {
             rate: self.rate_rollout,
             gamma: self.gamma,
             weighting: self.weighting,
+            longest: self.rollout,
         }
     }
 

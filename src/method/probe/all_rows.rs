@@ -1,7 +1,7 @@
 //! One probe on all rows: what greedy selection sees.
 
 use super::columns::Columns;
-use super::folds::{Moments, centred_times};
+use super::folds::{Moments, centred_square, centred_times};
 use super::state::Probe;
 use crate::linalg::Mat;
 
@@ -21,6 +21,7 @@ impl<'a> AllRows<'a> {
         let probe = Probe::new(
             centred_times(&columns.times(targets), &moments, &moments),
             (0..columns.count()).map(square).collect(),
+            centred_square(targets, &moments, &moments),
             factor * moments.rows().max(1.0),
         );
         AllRows { columns, moments, probe }

@@ -20,6 +20,8 @@ use crate::num::{axpy, dot, vectorize};
 /// The normal equations after the elimination of the selected features.
 pub struct Probe {
     lambda: f64,
+    /// ‖B − Z_S W‖² + λ‖W‖² at its minimum.
+    objective: f64,
     /// R, d × L.
     pub(super) r: Mat<f64>,
     /// v.
@@ -30,10 +32,15 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Nothing is selected: R = ZᵀB, and the squares of the columns of Z (all centred).
-    pub fn new(r: Mat<f64>, squares: Vec<f64>, lambda: f64) -> Self {
+    /// Nothing is selected: R = ZᵀB, the squares of the columns of Z, ‖B‖² (all centred).
+    pub fn new(r: Mat<f64>, squares: Vec<f64>, square: f64, lambda: f64) -> Self {
         let v = squares.into_iter().map(|s| s.max(0.0) + lambda).collect();
-        Probe { lambda, r, v, c: Vec::new(), pivots: Vec::new() }
+        Probe { lambda, objective: square, r, v, c: Vec::new(), pivots: Vec::new() }
+    }
+
+    /// The objective with the selected features.
+    pub fn objective(&self) -> f64 {
+        self.objective
     }
 
     /// How much the objective falls when a is selected.
@@ -68,6 +75,7 @@ impl Probe {
     /// Selects a; `products` is its column Zᵀz_a of centred products, from which the first `reduced`
     /// selected features are taken out already.
     pub fn select(&mut self, a: usize, reduced: usize, mut products: Vec<f64>) {
+        self.objective -= self.gain(a);
         let pivot = self.v[a];
         let of_a: Vec<f64> = self.r.row(a).to_vec();
         vectorize(

@@ -49,11 +49,19 @@ pub struct Stage2Settings {
     pub gamma: f64,
     /// How much features and labels count.
     pub weighting: Weighting,
+    /// Longest rollout, if it is to be shorter than the budget.
+    pub longest: Option<usize>,
 }
 
 impl Default for Stage2Settings {
     fn default() -> Self {
-        Stage2Settings { rollouts: 20, rate: 1.0, gamma: 1.0, weighting: Weighting::Spread }
+        Stage2Settings {
+            rollouts: 20,
+            rate: 1.0,
+            gamma: 1.0,
+            weighting: Weighting::Spread,
+            longest: None,
+        }
     }
 }
 
@@ -61,7 +69,8 @@ impl Settings for Stage2Settings {
     fn check(&self) -> Result<()> {
         within("rollouts", self.rollouts as f64, 1.0, 1e6)?;
         within("rate", self.rate, 0.0, 1e3)?;
-        within("gamma", self.gamma, 0.0, 1.0)
+        within("gamma", self.gamma, 0.0, 1.0)?;
+        self.longest.map_or(Ok(()), |longest| within("rollout", longest as f64, 1.0, 1e6))
     }
 }
 
@@ -117,7 +126,7 @@ pub fn select_features(
             columns = Columns::new(&pairs::with_products(x, &found));
         }
     }
-    let steps = budget.min(d);
+    let steps = budget.min(d).min(settings.longest.unwrap_or(d));
     let cells = targets.cols() as f64;
     let mut policy = Policy::new(d);
     let mut history = Vec::with_capacity(settings.rollouts);
