@@ -142,7 +142,7 @@ mod tests {
             _ => 1e-9 * i as f64,
         });
         let seen = Weighting::Spread.targets(&b);
-        let deviation = |j: usize| moments((0..50).map(move |i| i).map(|i| seen[(i, j)])).1;
+        let deviation = |j: usize| moments((0..50).map(|i| seen[(i, j)])).1;
         assert!((deviation(0) - 1.0).abs() < 1e-12 && (deviation(1) - 1.0).abs() < 1e-12);
         assert!(deviation(2) < 1e-6);
         assert_eq!(Weighting::None.targets(&b), b);
