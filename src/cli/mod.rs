@@ -18,10 +18,12 @@ mod interrupt;
 mod output;
 mod pace;
 mod progress;
+mod reproduce;
 mod select;
 mod settings;
 mod setup;
 mod stats;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -76,6 +78,8 @@ enum Command {
     Stats(stats::Stats),
     Data(Box<data::Data>),
     Evaluate(Box<evaluate::Evaluate>),
+    Reproduce(Box<reproduce::Reproduce>),
+    Verify(verify::Verify),
     Completions(generate::Completions),
     Man(generate::Man),
 }
@@ -118,6 +122,8 @@ fn run(cli: Cli) -> Result<bool> {
         Some(Command::Audit(audit)) => audit.run(&context),
         Some(Command::Bench(bench)) => bench.run(&context),
         Some(Command::Evaluate(evaluate)) => evaluate.run(&context),
+        Some(Command::Reproduce(reproduce)) => reproduce.run(&context),
+        Some(Command::Verify(verify)) => verify.run(&context),
         Some(Command::Stats(stats)) => stats.run(&context),
         Some(Command::Data(data)) => data.run(&context),
         Some(Command::Completions(completions)) => completions.run(Cli::command()),

@@ -15,6 +15,7 @@ pub use dataset::{Dataset, Source};
 pub use info::{FeatureKinds, Info};
 pub use labels::Labels;
 pub use read::{Format, Impute, LabelSpec, Part, ReadOptions, Role, load, read_bytes, split_names};
+pub(crate) use read::{gunzip, gzip};
 pub use scale::{Scaler, Scaling};
 pub use split::{Folds, Splitter};
 pub use write::{encode, save};

@@ -16,10 +16,12 @@ mod checkpoint;
 mod classifier;
 #[cfg(test)]
 mod fixture;
+pub mod grid;
 mod observe;
 mod parallel;
 mod plan;
 mod prepare;
+pub mod printed;
 mod protocol;
 mod result;
 mod scoring;

@@ -15,12 +15,14 @@ pub struct MethodRun {
     pub method: Arc<dyn Method>,
     /// Number of fits for choosing the settings inside each training part; None: as they are.
     pub tuning_fits: Option<usize>,
+    /// What is different from the plain method, for tables; nothing for the method itself.
+    pub variant: String,
 }
 
 impl MethodRun {
     /// With the settings that it has.
     pub fn new(method: impl Into<Arc<dyn Method>>) -> Self {
-        MethodRun { method: method.into(), tuning_fits: None }
+        MethodRun { method: method.into(), tuning_fits: None, variant: String::new() }
     }
 
     /// With settings chosen inside the training part; None if there is nothing to choose from.
@@ -30,14 +32,15 @@ impl MethodRun {
                 "found {fits} fits for tuning, expected at least 2: the default and another"
             )));
         }
-        let tuned = MethodRun { method: Arc::clone(&self.method), tuning_fits: Some(fits) };
+        let tuned = MethodRun { tuning_fits: Some(fits), ..self.clone() };
         Ok((!self.method.grid().is_empty()).then_some(tuned))
     }
 
     /// Name in tables.
     pub fn label(&self) -> String {
         let tuned = if self.tuning_fits.is_some() { " (tuned)" } else { "" };
-        format!("{}{tuned}", self.method.name())
+        let gap = if self.variant.is_empty() { "" } else { " " };
+        format!("{}{gap}{}{tuned}", self.method.name(), self.variant)
     }
 }
 
@@ -176,9 +179,10 @@ impl Watch for Unwatched {
     fn finished(&self, _: usize, _: &Result<CellResult, Failure>, _: bool) {}
 }
 
-struct Watched<'a> {
-    watch: &'a dyn Watch,
-    cell: usize,
+/// Tells a [`Watch`] about the progress of one cell.
+pub(super) struct Watched<'a> {
+    pub watch: &'a dyn Watch,
+    pub cell: usize,
 }
 
 impl Observer for Watched<'_> {

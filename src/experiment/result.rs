@@ -121,8 +121,13 @@ pub struct CellResult {
     pub ranking: Vec<usize>,
     /// In the order training labels, classifier, budget.
     pub scores: Vec<Score>,
-    /// Wall-clock time.
+    /// Wall-clock time; not written where it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub seconds: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// A cell that could not be computed.

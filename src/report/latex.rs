@@ -26,7 +26,8 @@ impl Exporter for Latex {
     }
 }
 
-fn table(table: &TextTable, caption: &str) -> String {
+/// A table with its caption, which is LaTeX already.
+pub(super) fn table(table: &TextTable, caption: &str) -> String {
     let columns = "r".repeat(table.header().len() - 1);
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|c| escape(c)).collect();
@@ -45,7 +46,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Names come from the user's file: nothing in them is a command.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -58,6 +59,12 @@ fn escape(text: &str) -> String {
             '↑' => out += "$\\uparrow$",
             '↓' => out += "$\\downarrow$",
             'ε' => out += "$\\varepsilon$",
+            'ρ' => out += "$\\rho$",
+            'χ' => out += "$\\chi$",
+            '²' => out += "$^2$",
+            '≤' => out += "$\\le$",
+            '≥' => out += "$\\ge$",
+            '−' => out += "$-$",
             '\n' | '\r' => out.push(' '),
             _ => out.push(c),
         }

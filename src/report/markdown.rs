@@ -27,7 +27,8 @@ impl Exporter for Markdown {
     }
 }
 
-fn table(table: &TextTable) -> String {
+/// A table.
+pub(super) fn table(table: &TextTable) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|c| escape(c)).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -38,7 +39,7 @@ fn table(table: &TextTable) -> String {
 }
 
 /// Names come from the user's file: nothing in them is markup, and none of them ends a line.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

@@ -10,6 +10,8 @@ mod json;
 mod latex;
 mod line_chart;
 mod markdown;
+mod plot;
+pub mod reproduction;
 pub mod selection;
 mod tables;
 mod terminal;

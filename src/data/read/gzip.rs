@@ -151,8 +151,15 @@ const fn crc_table() -> [u32; 256] {
     table
 }
 
-/// Packs `bytes` as one gzip member, for tests.
-#[cfg(test)]
+/// Unpacks a whole file of at most `limit` bytes.
+pub(crate) fn unpack_all(packed: &[u8], limit: u64) -> crate::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let read = Gunzip::new(packed, limit).read_to_end(&mut out);
+    read.map_err(|e| crate::Error::input(e.to_string()))?;
+    Ok(out)
+}
+
+/// Packs `bytes` as one gzip member without a time: the same bytes give the same file.
 pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     out.extend(miniz_oxide::deflate::compress_to_vec(bytes, 6));

@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 use super::{Dataset, Labels, Source};
 use crate::checksum::hex;
 use crate::{Error, Result};
+pub(crate) use gzip::{pack as gzip, unpack_all as gunzip};
 pub use options::{Format, Impute, LabelSpec, Part, ReadOptions, Role, split_names};
 
 /// What a reader hands back.

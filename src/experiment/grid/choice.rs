@@ -1,0 +1,213 @@
+//! Which sets, methods, seeds, folds and studies a grid holds.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::task::GridPlan;
+use crate::data::choice::choice;
+use crate::data::noise::Scheme;
+use crate::data::{Dataset, ReadOptions, catalog};
+use crate::experiment::{MethodRun, Plan, Protocol, Scoring, TrainLabels, parse_budgets};
+use crate::measure::{Convention, CoverageForm};
+use crate::method::{self, Method};
+use crate::{Error, Result};
+
+/// A part of the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Study {
+    /// All methods at the paper's noise, and on sets that bring their own candidates.
+    Main,
+    /// Labels under less and more noise, and under noise that the model does not describe.
+    Noise,
+    /// POMDP-FS without one of its parts.
+    Ablation,
+}
+
+choice!(Study { Main => "main", Noise => "noise", Ablation => "ablation" });
+
+/// The paper's share of noise.
+const NOISE: f64 = 0.2;
+
+/// Noise other than the paper's.
+const OTHER_NOISE: [(Scheme, f64); 6] = [
+    (Scheme::Uniform, 0.1),
+    (Scheme::Uniform, 0.3),
+    (Scheme::Uniform, 0.4),
+    (Scheme::PerInstance, NOISE),
+    (Scheme::PerLabel, NOISE),
+    (Scheme::CoOccurring, NOISE),
+];
+
+/// Methods whose labels the noise study follows.
+const NOISE_METHODS: [&str; 2] = ["pomdp-fs", "logistic-context"];
+
+/// Sets of the paper's Table 4, and the set that the program carries.
+const ABLATION_SETS: [&str; 5] = ["bibtex", "birds", "humanpseaac", "mediamill", "yeast"];
+
+/// Changes of POMDP-FS that the ablation tries, each one alone.
+fn variants() -> [Value; 6] {
+    [
+        json!({ "label_context": false }),
+        json!({ "rho": 0.2 }),
+        json!({ "rho_per_label": true }),
+        json!({ "cross_fit": 3 }),
+        json!({ "gamma": 0.0 }),
+        json!({ "rollouts": 2 }),
+    ]
+}
+
+/// A grid. The same choice on the same data is the same cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// Names in the catalog, or paths.
+    pub sets: Vec<String>,
+    /// Methods of the main study.
+    pub methods: Vec<String>,
+    /// Roots of the random streams.
+    pub seeds: Vec<u64>,
+    /// Number of folds.
+    pub folds: usize,
+    /// Of these only some, counted from 0; none: all.
+    pub only_folds: Vec<usize>,
+    /// Which studies.
+    pub studies: Vec<Study>,
+    /// Budgets of the main study, as `evaluate --budgets` reads them.
+    pub budgets: String,
+}
+
+/// A set of the grid, read.
+pub struct GridSet {
+    /// What the grid calls it.
+    pub name: String,
+    /// Name in tables.
+    pub title: String,
+    /// Not all instances were there.
+    pub partial: bool,
+    /// The data.
+    pub data: Dataset,
+}
+
+/// Reads the sets.
+pub fn sets(choice: &Choice, folders: &catalog::Folders) -> Result<Vec<GridSet>> {
+    let mut sets = Vec::new();
+    for name in &choice.sets {
+        let data = catalog::open(name, catalog::Cut::Paper, folders, &ReadOptions::default())?;
+        if data.truth.is_none() {
+            return Err(Error::input(
+                "found no true labels, expected them: without truth nothing can be scored",
+            )
+            .in_file(name));
+        }
+        let title = catalog::find(name).map_or_else(|_| data.name.clone(), |entry| entry.title);
+        let partial = data.source.notes.iter().any(|note| note.starts_with("partial"));
+        sets.push(GridSet { name: data.name.clone(), title, partial, data });
+    }
+    Ok(sets)
+}
+
+impl Choice {
+    /// Refuses what no grid can be made of.
+    pub fn check(&self) -> Result<()> {
+        let lists = [("sets", self.sets.len()), ("methods", self.methods.len())];
+        for (what, count) in lists.into_iter().chain([("seeds", self.seeds.len())]) {
+            if count == 0 {
+                return Err(Error::config(format!("found no {what}, expected at least one")));
+            }
+        }
+        if let Some(fold) = self.only_folds.iter().find(|f| **f >= self.folds) {
+            let last = self.folds.saturating_sub(1);
+            return Err(Error::config(format!("found fold {fold}, expected 0 to {last}")));
+        }
+        self.methods.iter().try_for_each(|name| method::by_name(name).map(|_| ()))?;
+        parse_budgets(&self.budgets).map(|_| ())
+    }
+
+    /// One plan per study, set, kind of noise and seed.
+    pub fn plans<'a>(&self, sets: &'a [GridSet]) -> Result<Vec<GridPlan<'a>>> {
+        self.check()?;
+        let mut plans = Vec::new();
+        for set in sets {
+            for &seed in &self.seeds {
+                for &study in &self.studies {
+                    for (scheme, noise) in noises(study, set) {
+                        let runs = self.runs(study, set)?;
+                        if runs.is_empty() {
+                            continue;
+                        }
+                        let folds = self.folds;
+                        let protocol =
+                            Protocol { seed, folds, noise, scheme, ..Protocol::default() };
+                        let scoring = self.scoring(study)?;
+                        let plan = Plan::new(&set.data, protocol, scoring, runs, true)
+                            .map_err(|e| e.about(&set.name))?;
+                        plans.push(GridPlan { set, study, plan });
+                    }
+                }
+            }
+        }
+        Ok(plans)
+    }
+
+    fn runs(&self, study: Study, set: &GridSet) -> Result<Vec<MethodRun>> {
+        let asked = |name: &str| self.methods.iter().any(|m| m == name);
+        let plain = |names: &mut dyn Iterator<Item = &str>| -> Result<Vec<MethodRun>> {
+            names.map(|name| Ok(MethodRun::new(method::by_name(name)?))).collect()
+        };
+        match study {
+            Study::Main => plain(&mut self.methods.iter().map(String::as_str)),
+            Study::Noise => plain(&mut NOISE_METHODS.into_iter().filter(|name| asked(name))),
+            Study::Ablation if asked("pomdp-fs") && ABLATION_SETS.contains(&&*set.name) => {
+                variants().iter().map(variant).collect()
+            }
+            Study::Ablation => Ok(Vec::new()),
+        }
+    }
+
+    /// Both protocols, all budgets and conventions from one fit; the smaller studies look at labels,
+    /// so the paper's budget is enough for them.
+    fn scoring(&self, study: Study) -> Result<Scoring> {
+        let mut measures = vec![(Convention::ScikitLearn, CoverageForm::OverLabels)];
+        let scoring = Scoring { train_labels: TrainLabels::ALL.to_vec(), ..Scoring::default() };
+        Ok(match study {
+            Study::Main => {
+                measures.extend(Convention::ALL.map(|c| (c, CoverageForm::Native)));
+                Scoring { budgets: parse_budgets(&self.budgets)?, measures, ..scoring }
+            }
+            Study::Noise | Study::Ablation => Scoring { measures, ..scoring },
+        })
+    }
+}
+
+/// The noises of a study; a set with candidates of its own has no other.
+fn noises(study: Study, set: &GridSet) -> Vec<(Scheme, f64)> {
+    match (study, &set.data.candidates) {
+        (Study::Noise, Some(_)) => Vec::new(),
+        (Study::Noise, None) => OTHER_NOISE.to_vec(),
+        (Study::Main | Study::Ablation, _) => vec![(Scheme::Uniform, NOISE)],
+    }
+}
+
+fn variant(changes: &Value) -> Result<MethodRun> {
+    let base: Box<dyn Method> = method::by_name("pomdp-fs")?;
+    let named = changes.as_object().into_iter().flatten();
+    let name: Vec<String> = named.map(|(key, value)| format!("{key}={value}")).collect();
+    let mut run = MethodRun::new(base.with(changes)?);
+    run.variant = name.join(" ");
+    Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_is_a_setting_of_the_method() {
+        for changes in variants() {
+            let run = variant(&changes).unwrap();
+            assert!(run.label().starts_with("pomdp-fs "), "{}", run.label());
+        }
+        assert!(variant(&json!({ "no_such": 1 })).is_err());
+    }
+}
