@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// A grid of twelve cells that takes a second: Emotions, two folds, methods without training.
 const GRID: [&str; 10] = [
@@ -94,13 +95,13 @@ fn verify_finds_a_cell_that_was_changed() {
     let (name, bytes) = whole.iter().find(|(_, b)| contains(b, "\"method\":\"ridge\"")).unwrap();
     let file = path.join("run/cells").join(name);
     let text = String::from_utf8(bytes.clone()).unwrap();
-    let (head, content) = text.split_once("\"cell\":").unwrap();
-    let content = content.trim_end().strip_suffix('}').unwrap();
+    let (content, _) = text.split_once("\"file_sha256\":\"").unwrap();
     let forged = content.replacen("\"ranking_loss\":0.", "\"ranking_loss\":0.9", 1);
     assert_ne!(forged, content);
-    let sum = pomdp_fs::checksum::sha256(forged.as_bytes());
-    let head = head.replace(&text[11..75], &sum);
-    fs::write(&file, format!("{head}\"cell\":{forged}}}\n")).unwrap();
+    let sealed = |digits: &str| format!("{forged}\"file_sha256\":\"{digits}\"}}\n");
+    let sum = Sha256::digest(sealed(&"0".repeat(64)).as_bytes());
+    let sum: String = sum.iter().map(|b| format!("{b:02x}")).collect();
+    fs::write(&file, sealed(&sum)).unwrap();
     let bad = program(path, &["verify", "run", "--sample", "99"]).assert().code(1);
     let bad = String::from_utf8(bad.get_output().stdout.clone()).unwrap();
     assert!(bad.contains("DIFFERENT: 1 of 6 scores") && bad.contains("11 of 12"), "{bad}");

@@ -13,6 +13,7 @@ pub mod export;
 mod function;
 mod gradients;
 mod layer;
+pub mod paper;
 mod rounding;
 
 pub use check::{Check, CheckReport, Figure, Limit};

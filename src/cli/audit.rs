@@ -1,6 +1,7 @@
 //! `pomdp-fs audit`: the checks of the engine.
 
 mod gradients;
+mod paper;
 mod rounding;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use self::gradients::Gradients;
+use self::paper::Paper;
 use self::rounding::Rounding;
 use super::Context;
 use crate::audit::{Case, cases, determinism, export};
@@ -26,6 +28,7 @@ enum What {
     Gradients(Gradients),
     Rounding(Rounding),
     Determinism(Determinism),
+    Paper(Paper),
     Export(Export),
     /// Run gradients, rounding and determinism
     #[command(after_help = "Example:\n  pomdp-fs audit all")]
@@ -60,6 +63,7 @@ impl Audit {
             What::Gradients(options) => options.run(context),
             What::Rounding(options) => options.run(context),
             What::Determinism(_) => determinism(context),
+            What::Paper(options) => options.run(context),
             What::Export(options) => {
                 let build =
                     if options.single { export::build::<f32> } else { export::build::<f64> };

@@ -13,6 +13,7 @@ mod evaluate;
 mod flags;
 mod folder;
 mod generate;
+mod grid_bar;
 pub(crate) mod input;
 mod interrupt;
 mod output;

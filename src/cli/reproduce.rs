@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::Context;
+use super::grid_bar::{GridBar, clock};
 use super::input::Place;
-use super::progress::{GridBar, clock};
+use super::interrupt;
 use crate::data::catalog::{self, Status};
 use crate::experiment::grid::{
     self, Choice, Estimates, RunData, RunFolder, Shard, Study, Task, pack, tasks, unpack,
@@ -243,9 +244,11 @@ impl Reproduce {
         let estimates = Estimates::refined(&folder.times()?);
         let weights = pending.iter().map(|task| estimates.seconds(task)).collect();
         let bar = GridBar::new(context, weights);
+        interrupt::listen();
         let ran = grid::run(&pending, folder, &bar);
         bar.finish();
-        let ran = ran?;
+        let kept = "finished cells are kept; the same command goes on";
+        let ran = interrupt::explain(ran, &bar.position(), kept)?;
         if ran.elsewhere > 0 {
             context.note(format!("{} cells were left to another run here", ran.elsewhere));
         }
@@ -263,7 +266,7 @@ impl Reproduce {
         if !shard.is_whole() {
             return Ok(true);
         }
-        self.report(&[self.out.clone()], context)
+        self.report(std::slice::from_ref(&self.out), context)
     }
 
     /// The report of folders and archives, in --out; an error if a cell failed.

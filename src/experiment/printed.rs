@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::linalg::Mat;
+use crate::measure::METRICS;
 use crate::{Error, Result};
 
 const TABLES: [(&str, &str); 2] = [
@@ -14,6 +15,7 @@ const TESTS: &str = include_str!("../../data/paper/table3.csv");
 const ABLATION: &str = include_str!("../../data/paper/table4.csv");
 const SIZES: &str = include_str!("../../data/paper/appendix_e.csv");
 const BOLD: &str = include_str!("../../data/paper/bold.csv");
+const LABEL_COUNTS: &str = include_str!("../../data/paper/label_counts.csv");
 
 /// Half a unit of the last printed digit.
 pub const ROUNDING: f64 = 0.005;
@@ -66,6 +68,26 @@ pub struct Printed {
     pub ablation: Vec<PrintedValue>,
     /// Appendix E.
     pub sizes: Vec<PrintedSize>,
+    /// Of the data, not of the paper: how many instances of a set have how many labels.
+    counts: Vec<(String, usize, usize)>,
+}
+
+/// How many instances of a set have how many labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelCounts {
+    /// Labels of the set.
+    pub labels: usize,
+    /// Number of labels, number of instances that have so many.
+    pub rows: Vec<(usize, usize)>,
+}
+
+impl LabelCounts {
+    /// Share of the label cells that are on.
+    pub fn density(&self) -> f64 {
+        let on: usize = self.rows.iter().map(|(labels, rows)| labels * rows).sum();
+        let all: usize = self.rows.iter().map(|(_, rows)| self.labels * rows).sum();
+        on as f64 / all as f64
+    }
 }
 
 /// The four printed metrics.
@@ -115,7 +137,19 @@ impl Printed {
             sizes.push(PrintedSize { dataset: row[0].clone(), size });
         }
         let ablation = values("table4.csv", ABLATION)?;
-        Ok(Printed { values: all, ranks, tests, ablation, sizes })
+        let mut counts = Vec::new();
+        for row in rows("label_counts.csv", LABEL_COUNTS)? {
+            let count = |k: usize| number("label_counts.csv", &row[k]).map(|v| v as usize);
+            counts.push((row[0].clone(), count(1)?, count(2)?));
+        }
+        Ok(Printed { values: all, ranks, tests, ablation, sizes, counts })
+    }
+
+    /// The numbers of labels of the instances of a printed set.
+    pub fn label_counts(&self, dataset: &str) -> LabelCounts {
+        let labels = self.sizes.iter().find(|s| s.dataset == dataset).map_or(0, |s| s.size[2]);
+        let of = self.counts.iter().filter(|(set, ..)| set == dataset);
+        LabelCounts { labels, rows: of.map(|(_, labels, rows)| (*labels, *rows)).collect() }
     }
 
     /// The printed methods, in the printed order.
@@ -148,6 +182,11 @@ impl Printed {
             self.find(metric, &sets[i], &methods[j]).map_or(f64::NAN, |v| v.mean)
         })
     }
+}
+
+/// Index of a printed metric in [`METRICS`].
+pub fn metric_index(name: &str) -> usize {
+    METRICS.iter().position(|m| m.name == name).expect("a printed metric")
 }
 
 /// The name of a printed method or set in this program.
@@ -184,6 +223,7 @@ mod tests {
         let best = printed.find("RL", "Bibtex", "PML-FSSO").unwrap();
         assert_eq!((best.mean, best.std, best.bold), (0.13, 0.15, true));
         assert!(!printed.find("RL", "Bibtex", "POMDP-FS").unwrap().bold);
+        assert!((printed.label_counts("Yeast").density() - 0.3026).abs() < 1e-4);
         let bold = printed.values.iter().filter(|v| v.bold).count();
         assert_eq!(bold, 38, "nine per metric, and two more of CE on Mediamill");
     }

@@ -38,18 +38,29 @@ impl Lock {
         Self::acquire(folder.join(".lock"), folder)
     }
 
+    /// Takes the lock `file`, for a piece of work that several runs may take; None if another process
+    /// that runs has it.
+    pub fn claim(file: &Path) -> Result<Option<Self>> {
+        Ok(Self::attempt(file.to_path_buf(), file)?.ok())
+    }
+
     fn acquire(file: PathBuf, folder: &Path) -> Result<Self> {
+        Self::attempt(file, folder)?.map_err(|held| *held)
+    }
+
+    /// The lock, or an error that says who has it.
+    fn attempt(file: PathBuf, folder: &Path) -> Result<std::result::Result<Self, Box<Error>>> {
         let text = json_line(&Holder::this())?;
         let lock = Lock { file, folder: folder.to_path_buf(), text };
         loop {
             if lock.create()? {
-                return Ok(lock);
+                return Ok(Ok(lock));
             }
             let Some((found, holder)) = lock.read()? else {
                 continue; // given back just now
             };
             if !holder.is_gone() {
-                return Err(lock.held_by(&holder));
+                return Ok(Err(Box::new(lock.held_by(&holder))));
             }
             // Of all who find this dead lock one may replace it: who holds the lock of its id. By the
             // time we have that, another one may have done so.
@@ -58,7 +69,7 @@ impl Lock {
             let _claim = Self::acquire(PathBuf::from(name), folder)?;
             if lock.read()?.is_some_and(|(now, _)| now == found) {
                 lock.replace()?;
-                return Ok(lock);
+                return Ok(Ok(lock));
             }
         }
     }

@@ -13,7 +13,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, StoredCell, Task, Timed};
 use crate::{Error, Result, checksum, io};
 
-/// A claim of another machine, whose processes cannot be seen, counts for this long. A cell takes
+/// A claim counts for this long, because the processes of another machine cannot be seen. A cell takes
 /// minutes; if one takes longer, it is computed twice, to the same bytes.
 const FOREIGN_CLAIM: Duration = Duration::from_secs(3600);
 
@@ -51,18 +50,6 @@ pub struct FailedCell {
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     root: PathBuf,
-}
-
-/// The right to compute a cell; given back when it is dropped.
-#[derive(Debug)]
-pub(super) struct Claim {
-    file: PathBuf,
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.file);
-    }
 }
 
 impl RunFolder {
@@ -184,26 +171,12 @@ impl RunFolder {
     }
 
     /// Claims a cell; None while another run computes it.
-    pub(super) fn claim(&self, id: &str) -> Result<Option<Claim>> {
+    pub(super) fn claim(&self, id: &str) -> Result<Option<io::Lock>> {
         let file = self.root.join("claims").join(id);
-        for _ in 0..3 {
-            match fs::OpenOptions::new().write(true).create_new(true).open(&file) {
-                Ok(mut claim) => {
-                    let owner = format!("{} {}\n", host(), std::process::id());
-                    claim.write_all(owner.as_bytes()).map_err(|e| Error::io(&file, "write", &e))?;
-                    return Ok(Some(Claim { file }));
-                }
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                    if is_alive(&file) {
-                        return Ok(None);
-                    }
-                    // The owner is gone. Whoever else takes it over writes the same bytes.
-                    let _ = fs::remove_file(&file);
-                }
-                Err(e) => return Err(Error::io(&file, "write", &e)),
-            }
+        if age(&file).is_some_and(|age| age > FOREIGN_CLAIM) {
+            let _ = fs::remove_file(&file);
         }
-        Ok(None)
+        io::Lock::claim(&file)
     }
 
     fn file(&self, part: &str, name: &str) -> PathBuf {
@@ -239,29 +212,13 @@ fn remove_leftovers(folder: &Path) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let temporary = name.starts_with('.') && name.ends_with(".part");
-        let modified = entry.metadata().and_then(|m| m.modified()).ok();
-        let age = modified.and_then(|t| t.elapsed().ok());
-        if temporary && age.is_some_and(|age| age > LEFTOVER) {
+        if temporary && age(&entry.path()).is_some_and(|age| age > LEFTOVER) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Whether the owner of a claim may still be at work.
-fn is_alive(file: &Path) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let age = fs::metadata(file).and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
-    match text.trim().split_once(' ') {
-        Some((owner, process)) if owner == host() && Path::new("/proc/self").exists() => {
-            Path::new("/proc").join(process).exists()
-        }
-        _ => age.is_none_or(|age| age < FOREIGN_CLAIM),
-    }
-}
-
-/// Name of this machine.
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "unknown".to_owned() } else { name.replace(' ', "-") }
+/// How long ago a file was written.
+fn age(file: &Path) -> Option<Duration> {
+    fs::metadata(file).and_then(|m| m.modified()).ok()?.elapsed().ok()
 }

@@ -4,7 +4,7 @@ use super::{RunFolder, StoredCell, Task, Timed};
 use crate::experiment::parallel::in_order;
 use crate::experiment::plan::Watched;
 use crate::experiment::{Failure, Watch};
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What became of the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,9 @@ fn one(task: &Task<'_>, number: usize, folder: &RunFolder, watch: &dyn Watch) ->
     if let Ok(Some(stored)) = folder.load(&task.id) {
         watch.finished(number, &Ok(stored.result), true);
         return Ok(End::Elsewhere);
+    }
+    if !watch.progress(number, 0.0) {
+        return Err(Error::cancelled());
     }
     let before = processor_seconds();
     match task.cell.run(task.cell.prepare(), &mut Watched { watch, cell: number }) {

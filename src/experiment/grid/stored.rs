@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 use crate::experiment::{CellResult, TrainLabels};
-use crate::{Error, Result, checksum, io};
+use crate::{Result, io};
 
 /// A finished cell with the set that it is of: enough for every table, without the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,11 +25,6 @@ pub struct StoredCell {
     pub result: CellResult,
 }
 
-/// What stands before and after the content, and around its checksum.
-const HEAD: &str = "{\"sha256\":\"";
-const MIDDLE: &str = "\",\"cell\":";
-const TAIL: &str = "}\n";
-
 impl StoredCell {
     /// Takes the time out of the result.
     pub fn new(task: &Task<'_>, result: CellResult) -> Self {
@@ -45,27 +40,14 @@ impl StoredCell {
         }
     }
 
-    /// The file: one line of JSON with the SHA-256 of the content, as text.
+    /// The file: one line of JSON that carries its SHA-256.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        let content = io::json_line(self)?;
-        let content = content.trim_end();
-        let sha256 = checksum::sha256(content.as_bytes());
-        Ok(format!("{HEAD}{sha256}{MIDDLE}{content}{TAIL}").into_bytes())
+        Ok(io::sealed_line(self)?.into_bytes())
     }
 
-    /// Reads a file; refuses one whose content does not have its checksum.
+    /// Reads a file; refuses one that does not have its checksum.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let damaged = || {
-            Error::input("the cell is damaged: its SHA-256 does not fit").hint("delete the file")
-        };
-        let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or_else(damaged)?;
-        let (sha256, rest) = rest.split_at_checked(64).ok_or_else(damaged)?;
-        let content = rest.strip_prefix(MIDDLE.as_bytes()).ok_or_else(damaged)?;
-        let content = content.strip_suffix(TAIL.as_bytes()).ok_or_else(damaged)?;
-        if checksum::sha256(content).as_bytes() != sha256 {
-            return Err(damaged());
-        }
-        io::parse_json(content)
+        io::parse_sealed(bytes)
     }
 
     /// Root of its random streams.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::StoredCell;
+use crate::experiment::printed::our_name;
 use crate::experiment::{Score, TrainLabels, moments};
 use crate::method::{self, paper_budget};
 use crate::{Error, Result};
@@ -139,6 +140,14 @@ impl RunSummary {
     pub fn cells_at(&self, set: &RunSet, noise: &str, method: &str) -> Option<&[StoredCell]> {
         let key = (set.name.clone(), Some(noise.to_owned()), method.to_owned());
         self.groups.get(&key).map(Vec::as_slice)
+    }
+
+    /// The set that a printed set stands for: Slashdot with the columns that its printed size implies,
+    /// if that is there.
+    pub fn printed_set(&self, printed: &str) -> Option<&RunSet> {
+        let name = our_name(printed);
+        let find = |name: &str| self.sets.iter().find(|s| s.name == name);
+        find(&format!("{name}-paper")).or_else(|| find(&name))
     }
 
     /// All names of noise.

@@ -1,10 +1,10 @@
 //! Table 4: hard, soft and as printed, and what each part of the method is worth.
 
-use super::scores::{heading, metric_index, our_set};
+use super::scores::heading;
 use super::sheet::{Section, Sheet, digits, plus_minus};
 use crate::experiment::TrainLabels::{Confidence, Pseudo};
 use crate::experiment::grid::{At, RunSet, RunSummary, View};
-use crate::experiment::printed::Printed;
+use crate::experiment::printed::{Printed, metric_index};
 use crate::report::TextTable;
 
 /// Columns of the printed ablation: method, labels that train the classifier, heading.
@@ -42,7 +42,7 @@ fn printed_sheet(run: &RunSummary, printed: &Printed) -> Sheet {
     head.extend(forms.iter().map(|(_, _, name)| (*name).to_owned()));
     let mut table = TextTable::new(head);
     for soft in printed.ablation.iter().filter(|v| v.method == "soft") {
-        let Some(set) = our_set(run, &soft.dataset) else { continue };
+        let Some(set) = run.printed_set(&soft.dataset) else { continue };
         let hard = printed
             .ablation
             .iter()

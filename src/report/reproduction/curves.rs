@@ -1,10 +1,10 @@
 //! Budget curves: scores against the number of features, with bands.
 
-use super::scores::{heading, metric_index};
+use super::scores::heading;
 use super::sheet::{Drawing, Section};
 use crate::experiment::grid::{At, RunSet, RunSummary, View};
 use crate::experiment::moments;
-use crate::experiment::printed::PRINTED_METRICS;
+use crate::experiment::printed::{PRINTED_METRICS, metric_index};
 use crate::measure::METRICS;
 use crate::report::plot::{Band, INKS, Plot};
 

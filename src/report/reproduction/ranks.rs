@@ -1,10 +1,9 @@
 //! Average ranks, tests and comparisons in pairs: Tables 2 and 3, on the printed numbers and on ours.
 
-use super::scores::{metric_index, our_set};
 use super::sheet::{Drawing, Section, Sheet, digits};
 use crate::Result;
 use crate::experiment::grid::{At, RunSet, RunSummary, View};
-use crate::experiment::printed::{PRINTED_METRICS, Printed, our_name};
+use crate::experiment::printed::{PRINTED_METRICS, Printed, metric_index, our_name};
 use crate::linalg::Mat;
 use crate::measure::METRICS;
 use crate::measure::statistics::{
@@ -26,7 +25,7 @@ const NOT_RANKED: [&str; 3] = ["all", "zeros", "drop-all"];
 impl<'a> Field<'a> {
     /// The paper's nine sets and nine methods, as far as they are there.
     pub fn printed(run: &'a RunSummary, printed: &Printed) -> Self {
-        let sets = printed.datasets().iter().filter_map(|name| our_set(run, name)).collect();
+        let sets = printed.datasets().iter().filter_map(|name| run.printed_set(name)).collect();
         Field { sets, methods: printed.methods().iter().map(|m| our_name(m)).collect() }
             .complete(run)
     }

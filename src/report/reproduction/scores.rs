@@ -2,16 +2,13 @@
 
 use super::sheet::{Section, Sheet, digits, plus_minus};
 use crate::experiment::grid::{At, RunSet, RunSummary, View};
-use crate::experiment::printed::{PRINTED_METRICS, Printed, PrintedValue, ROUNDING, our_name};
+use crate::experiment::printed::{
+    PRINTED_METRICS, Printed, PrintedValue, ROUNDING, metric_index, our_name,
+};
 use crate::measure::{METRICS, Metric};
 use crate::report::TextTable;
 use crate::report::plot::{Cloud, INKS, Plot};
 use crate::report::reproduction::sheet::Drawing;
-
-/// Index of a metric by its printed name.
-pub fn metric_index(name: &str) -> usize {
-    METRICS.iter().position(|m| m.name == name).expect("a printed metric")
-}
 
 fn arrow(metric: &Metric) -> &'static str {
     if metric.higher_is_better { "larger is better" } else { "smaller is better" }
@@ -21,14 +18,6 @@ fn arrow(metric: &Metric) -> &'static str {
 pub fn heading(set: &RunSet) -> String {
     let mark = if set.partial { " (partial)" } else { "" };
     format!("{}{mark}", set.title)
-}
-
-/// The set of this run that a printed set stands for: Slashdot with the columns that its printed size
-/// implies, if that is there.
-pub fn our_set<'a>(run: &'a RunSummary, printed: &str) -> Option<&'a RunSet> {
-    let name = our_name(printed);
-    let find = |name: &str| run.sets.iter().find(|s| s.name == name);
-    find(&format!("{name}-paper")).or_else(|| find(&name))
 }
 
 /// All methods on all sets under both protocols.
@@ -128,7 +117,7 @@ pub struct Beside<'a> {
 /// All printed values that this run has.
 pub fn beside<'a>(run: &RunSummary, printed: &'a Printed) -> Vec<Beside<'a>> {
     let found = printed.values.iter().filter_map(|value| {
-        let set = our_set(run, &value.dataset)?;
+        let set = run.printed_set(&value.dataset)?;
         let (method, k) = (our_name(&value.method), metric_index(&value.metric));
         let ours = run.moments(set, &method, View::Selection, At::Paper, k)?;
         Some(Beside { printed: value, ours, agreement: Agreement::of(value, ours) })

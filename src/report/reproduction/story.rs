@@ -1,10 +1,10 @@
 //! What holds and what does not, in a few lines that are computed from the run.
 
 use super::ranks::Field;
-use super::scores::{Agreement, Gap, beside, metric_index};
+use super::scores::{Agreement, Gap, beside};
 use super::targets::Target;
 use crate::experiment::grid::{At, RunSummary, View};
-use crate::experiment::printed::{PRINTED_METRICS, Printed};
+use crate::experiment::printed::{PRINTED_METRICS, Printed, metric_index};
 use crate::measure::METRICS;
 
 const METHOD: &str = "pomdp-fs";

@@ -1,11 +1,11 @@
 //! The targets of the project, each measured on the run.
 
 use super::ranks::Field;
-use super::scores::{Gap, metric_index, our_set};
+use super::scores::Gap;
 use super::sheet::digits;
 use crate::experiment::grid::{At, PAPER_NOISE, RunSet, RunSummary, StoredCell, View, noise_name};
 use crate::experiment::moments;
-use crate::experiment::printed::{PRINTED_METRICS, Printed, ROUNDING};
+use crate::experiment::printed::{PRINTED_METRICS, Printed, ROUNDING, metric_index};
 use crate::measure::METRICS;
 
 /// A target with what was found.
@@ -146,7 +146,7 @@ fn real(run: &RunSummary, set: &RunSet) -> Target {
 fn as_good_as_printed(run: &RunSummary, printed: &Printed) -> Target {
     let (mut good, mut count, mut not) = (0, 0, Vec::new());
     for name in printed.datasets() {
-        let Some(set) = our_set(run, &name) else { continue };
+        let Some(set) = run.printed_set(&name) else { continue };
         let holds = |metric: &&str| {
             let k = metric_index(metric);
             let value = printed.find(metric, &name, "POMDP-FS")?;

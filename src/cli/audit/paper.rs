@@ -1,0 +1,36 @@
+//! `pomdp-fs audit paper`: the claims of the paper, each with its figure.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::Result;
+use crate::audit::paper;
+use crate::cli::Context;
+use crate::experiment::grid::{RunData, RunSummary};
+
+/// Check the claims of the paper: its tables against each other and, with --run, against our results
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pomdp-fs audit paper\n  pomdp-fs audit paper --run reproduction\n\n\
+    A check holds when the printed statement does; exit code 1 if one does not."
+)]
+pub(super) struct Paper {
+    /// Folders or archives of 'reproduce': also check what needs results
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    run: Vec<PathBuf>,
+}
+
+impl Paper {
+    /// True when every printed statement holds.
+    pub(super) fn run(&self, context: &Context) -> Result<bool> {
+        let mut data = RunData::default();
+        self.run.iter().try_for_each(|source| data.add(source))?;
+        let cells: Vec<_> = data.cells.into_values().collect();
+        let run = (!self.run.is_empty()).then(|| RunSummary::new(cells)).transpose()?;
+        let report = paper::check(run.as_ref())?;
+        context.say(&report);
+        context.emit(&report)?;
+        Ok(report.pass)
+    }
+}
