@@ -182,9 +182,10 @@ pub trait Method: Send + Sync {
 }
 
 /// Names that [`by_name`] knows, in the order of tables.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "pomdp-fs",
     "pomdp-fs-paper",
+    "pomdp-fs-soft",
     "pml-fsla",
     "pml-fsmir",
     "pml-fsso",
@@ -211,6 +212,10 @@ pub fn by_name(name: &str) -> Result<Box<dyn Method>> {
     match name {
         "pomdp-fs" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Observation)))),
         "pomdp-fs-paper" => Ok(Box::new(PomdpFs::new(Config::new(Preset::Paper)))),
+        "pomdp-fs-soft" => {
+            let soft = Config { soft: true, ..Config::new(Preset::Paper) };
+            Ok(Box::new(PomdpFs::new(soft)))
+        }
         "pml-fsla" => Ok(Box::new(pml_fsla::PmlFsla::default())),
         "pml-fsmir" => Ok(Box::new(pml_fsmir::PmlFsmir::default())),
         "pml-fsso" => Ok(Box::new(pml_fsso::PmlFsso::default())),

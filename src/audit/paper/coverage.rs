@@ -89,24 +89,24 @@ fn bounds(counts: &LabelCounts, convention: usize, rl: f64) -> (f64, f64) {
             };
         if p > 0.0 && n > 0.0 {
             slow.push((n / scale, share));
-            fast.push((p * n / scale, share));
+            // All N irrelevant labels are above the lowest relevant one from RL = 1/P on.
+            fast.push((p * n / scale, share / p));
         }
     }
     slow.sort_by(|a, b| a.0.total_cmp(&b.0));
     fast.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let low = spread(&slow, (rl - ROUNDING).max(0.0), f64::INFINITY);
-    let most = if convention < 2 { labels } else { 1.0 };
-    let high = spread(&fast, rl + ROUNDING, most);
+    let low = spread(&slow, (rl - ROUNDING).max(0.0));
+    let high = spread(&fast, rl + ROUNDING);
     (perfect + low, perfect + high)
 }
 
-/// Σ share·slope·RL of the instances when RL = 1 is given to the first ones until the mean is reached;
-/// no instance gains more than `most`.
-fn spread(slopes: &[(f64, f64)], mean: f64, most: f64) -> f64 {
+/// Σ slope·RL over the instances when the first ones get as much RL as they can take, until the mean is
+/// reached. Each has its slope and its room.
+fn spread(slopes: &[(f64, f64)], mean: f64) -> f64 {
     let (mut left, mut sum) = (mean, 0.0);
-    for &(slope, share) in slopes {
-        let used = left.min(share);
-        sum += used * slope.min(most);
+    for &(slope, room) in slopes {
+        let used = left.min(room);
+        sum += used * slope;
         left -= used;
     }
     sum

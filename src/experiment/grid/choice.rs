@@ -46,7 +46,7 @@ const NOISE_METHODS: [&str; 2] = ["pomdp-fs", "logistic-context"];
 const ABLATION_SETS: [&str; 5] = ["bibtex", "birds", "humanpseaac", "mediamill", "yeast"];
 
 /// Changes of POMDP-FS that the ablation tries, each one alone.
-fn variants() -> [Value; 6] {
+fn variants() -> [Value; 7] {
     [
         json!({ "label_context": false }),
         json!({ "rho": 0.2 }),
@@ -54,6 +54,7 @@ fn variants() -> [Value; 6] {
         json!({ "cross_fit": 3 }),
         json!({ "gamma": 0.0 }),
         json!({ "rollouts": 2 }),
+        json!({ "soft": false }),
     ]
 }
 

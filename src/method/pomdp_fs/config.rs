@@ -86,6 +86,9 @@ pub struct Config {
     pub cross_fit: Option<usize>,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
+    /// Stage 2 learns from the probabilities p instead of the hard labels 1[p ≥ ½].
+    #[serde(default)]
+    pub soft: bool,
     /// E₂, epochs of Stage 2 (preset `paper`).
     pub epochs2: usize,
     /// Longest rollout: T = min(k_fs, rollout). Not given: T = k_fs, as printed.
@@ -146,6 +149,7 @@ impl Config {
             rho_per_label: false,
             cross_fit: None,
             at_least_one: false,
+            soft: false,
             epochs2: 4,
             rollout: None,
             rate_fs: 1e-3,
@@ -172,6 +176,7 @@ impl Config {
                 rate_policy: 1e-2,
                 dropout: 0.5,
                 decay: 1e-2,
+                soft: true,
                 ..paper
             },
         }

@@ -32,9 +32,10 @@ pub(super) fn fit(
     let found = stage1(config, training, &name, context)?;
     let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
     let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
+    let hard = (!config.soft).then(|| pseudo.to_mat());
     let selected = select_features(
         training.x,
-        &confidence,
+        hard.as_ref().unwrap_or(&confidence),
         &config.stage2(),
         context.budget,
         &streams.child("stage2"),

@@ -275,7 +275,10 @@ impl<'a> Fit<'a> {
 
     fn trainer2(&self) -> Trainer2<'a> {
         let (network, streams) = (self.network.clone(), self.streams.child("stage2"));
-        let y = self.pseudo().to_mat();
+        let y = match self.config.soft {
+            true => self.progress.confidence.clone(),
+            false => self.pseudo().to_mat(),
+        };
         Trainer2::new(self.config, network, self.training.x, y, self.budget, streams)
     }
 

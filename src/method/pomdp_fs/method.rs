@@ -18,7 +18,8 @@ pub struct PomdpFs {
 }
 
 impl PomdpFs {
-    /// `pomdp-fs` or, with preset `paper`, `pomdp-fs-paper`.
+    /// `pomdp-fs` or, with preset `paper`, `pomdp-fs-paper`; `pomdp-fs-soft` if that learns from
+    /// probabilities in Stage 2.
     pub fn new(config: Config) -> Self {
         PomdpFs { config }
     }
@@ -26,9 +27,10 @@ impl PomdpFs {
 
 impl Method for PomdpFs {
     fn name(&self) -> &str {
-        match self.config.preset {
-            Preset::Observation => "pomdp-fs",
-            Preset::Paper => "pomdp-fs-paper",
+        match (self.config.preset, self.config.soft) {
+            (Preset::Observation, _) => "pomdp-fs",
+            (Preset::Paper, false) => "pomdp-fs-paper",
+            (Preset::Paper, true) => "pomdp-fs-soft",
         }
     }
 

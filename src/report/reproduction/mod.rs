@@ -197,14 +197,14 @@ impl Report {
 }
 
 fn target_sheet(targets: &[Target]) -> Sheet {
-    let mut table = TextTable::new(["target", "found", "met"]);
+    let mut table = TextTable::new(["met", "target", "found"]);
     for t in targets {
         let met = match t.met {
             Some(true) => "met",
             Some(false) => "not met",
             None => "not measured",
         };
-        table.push([t.target.as_str(), t.found.as_str(), met]);
+        table.push([met, t.target.as_str(), t.found.as_str()]);
     }
     Sheet::new("targets", "Targets", "Computed from the cells of this run.", table)
 }

@@ -56,8 +56,8 @@ fn against_print(run: &RunSummary, printed: &Printed) -> Option<String> {
     }
     let count = |of: &[Agreement]| ours.iter().filter(|b| of.contains(&b.agreement)).count();
     Some(format!(
-        "Of the {} printed values of POMDP-FS, {} are reached within rounding or one standard \
-         deviation, {} are exceeded and {} are not reached (selection protocol).",
+        "{} printed values of POMDP-FS under the selection protocol: {} reached within rounding or \
+         one standard deviation, {} exceeded, {} not reached.",
         ours.len(),
         count(&[Agreement::Rounding, Agreement::OneStd]),
         count(&[Agreement::Better]),

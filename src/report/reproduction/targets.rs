@@ -3,6 +3,7 @@
 use super::ranks::Field;
 use super::scores::Gap;
 use super::sheet::digits;
+use crate::data::catalog;
 use crate::experiment::grid::{At, PAPER_NOISE, RunSet, RunSummary, StoredCell, View, noise_name};
 use crate::experiment::moments;
 use crate::experiment::printed::{PRINTED_METRICS, Printed, ROUNDING, metric_index};
@@ -40,6 +41,15 @@ const METHOD: &str = "pomdp-fs";
 
 fn target(target: impl Into<String>, found: impl Into<String>, met: Option<bool>) -> Target {
     Target { target: target.into(), found: found.into(), met }
+}
+
+/// `good` of `count` sets, with those that are not good.
+fn tally(good: usize, count: usize, not: &[String]) -> String {
+    match (count, not.len()) {
+        (0, _) => "-".to_owned(),
+        (_, 0) => format!("{good} of {count} sets"),
+        _ => format!("{good} of {count} sets, not {}", not.join(", ")),
+    }
 }
 
 /// All targets.
@@ -89,10 +99,9 @@ fn below_both(run: &RunSummary) -> Target {
         below += usize::from(good);
         not.extend((!good).then(|| set.title.clone()));
     }
-    let but = if not.is_empty() { String::new() } else { format!(", not on {}", not.join(", ")) };
     target(
         "ε below the candidates' and below drop-all's on every set at 20 % noise, every seed",
-        format!("{below} of {count} sets{but}"),
+        tally(below, count, &not),
         (count > 0).then_some(below == count),
     )
 }
@@ -108,7 +117,7 @@ fn epsilon_limit(run: &RunSummary, name: &str, limit: f64) -> Target {
     let set = run.sets.iter().find(|s| s.name == name);
     let cells = set.and_then(|set| run.cells_at(set, PAPER_NOISE, METHOD));
     let found = cells.and_then(RunSummary::epsilon).and_then(|e| e.0);
-    let title = set.map_or(name, |s| &s.title);
+    let title = catalog::find(name).map_or_else(|_| name.to_owned(), |entry| entry.title);
     target(format!("ε on {title} ≤ {limit:.3}"), digits(found, 4), found.map(|e| e <= limit))
 }
 
@@ -125,11 +134,10 @@ fn other_noise(run: &RunSummary, noise: &str, both: bool) -> Target {
         good += usize::from(holds);
         not.extend((!holds).then(|| set.title.clone()));
     }
-    let but = if not.is_empty() { String::new() } else { format!(", not on {}", not.join(", ")) };
     let than = if both { "either control's" } else { "the candidates'" };
     target(
         format!("{noise}: ε not above {than} (within {SLACK}) on any set"),
-        format!("{good} of {count} sets{but}"),
+        tally(good, count, &not),
         (count > 0).then_some(good == count),
     )
 }
@@ -162,10 +170,9 @@ fn as_good_as_printed(run: &RunSummary, printed: &Printed) -> Target {
         let worse: Vec<&str> = worse.collect();
         not.extend((!worse.is_empty()).then(|| format!("{name} ({})", worse.join(", "))));
     }
-    let but = if not.is_empty() { String::new() } else { format!("; worse: {}", not.join(", ")) };
     target(
         "selection: at least as good as the printed POMDP-FS in all four metrics on 7 of 9 sets",
-        format!("{good} of {count} sets{but}"),
+        tally(good, count, &not),
         (count > 0).then_some(good >= 7),
     )
 }
