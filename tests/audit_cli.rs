@@ -121,8 +121,8 @@ fn rounding_as_json_and_for_people() {
     assert_eq!(report["pass"], true);
     assert!(report["negative_control"]["injected"].is_u64());
     let tensors = report["cases"].as_array().unwrap();
-    // Four cases of 17 tensors: 16 of the block and its input.
-    assert_eq!(tensors.len(), 4 * 17);
+    // Four cases: two tensors of each of five linear layers and two norms, and the input.
+    assert_eq!(tensors.len(), 4 * (2 * 7 + 1));
     for t in tensors {
         let number = |key: &str| t[key].as_f64().unwrap_or_else(|| panic!("{key} in {t}"));
         assert!(t["name"].as_str().unwrap().starts_with("block/pre") && t["tensor"].is_string());
