@@ -1,21 +1,22 @@
 //! The linear belief: a noise rate, logistic regression under it, and linear label context, all
 //! cross-fitted.
 //!
-//! 1. P(C | x) is fitted as it is, and once more with the candidates of the other labels: the lowest
-//!    scores give ρ ([`super::envelope`]), which is then pinned.
+//! 1. P(C | x) is fitted as it is ([`super::signs`] of trouble), and once more with the candidates of the
+//!    other labels: the lowest scores give ρ ([`super::envelope`]), which is then pinned.
 //! 2. Logistic regression with the exact marginal likelihood, on the features and on the features
 //!    with rows of unit length: the better one by held-out likelihood, or their mean if that is better
 //!    still. This is u, a function of x alone.
 //! 3. Linear context on u ([`super::context`]).
 //!
-//! Steps 2 and 3 are repeated with other partitions and averaged where rows are few: a row's mean
+//! All steps are repeated with other partitions and averaged where rows are few: a row's mean
 //! logit still comes from models that never saw the row.
 
-use super::context::LinearContext;
+use super::context::{ContextWeights, LinearContext};
 use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
 use super::envelope;
 use super::features::{Features, is_sparse, rows_to_unit_scale};
 use super::likelihood::NoiseRate;
+use super::signs::{Signs, median};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::num::Real;
@@ -28,8 +29,8 @@ const ROWS_JUDGED: usize = 4000;
 const MOST_REPEATS: usize = 6;
 /// ρ of the model that takes every candidate for true.
 const NO_NOISE: f64 = 1e-9;
-/// |C_i| varies so much less than its model says when each row got a fixed number of noisy labels.
-const LEAST_DISPERSION: f64 = 0.6;
+/// Partitions whose scores are averaged before they give ρ, at most.
+const RATE_REPEATS: usize = 3;
 
 /// What may be asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,19 +62,6 @@ pub struct LinearBelief {
     pub model: LinearModel,
 }
 
-/// Facts about the data that need no truth.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Signs {
-    /// Held-out −ln P(C) of a cell when every candidate is taken for true.
-    pub loss_without_noise: f64,
-    /// How well x orders candidates before other cells: area under the ROC curve.
-    pub candidate_auc: f64,
-    /// Variance of |C_i| around its prediction, over the variance of independent labels.
-    pub dispersion: f64,
-    /// Median over the labels of a label's own bound on its noise rate.
-    pub median_bound: f64,
-}
-
 /// Weights for new rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearModel {
@@ -82,11 +70,11 @@ pub struct LinearModel {
     /// For rows of unit length.
     pub unit: Mat<f64>,
     /// Context, if it is used.
-    pub context: Option<(Mat<f64>, Mat<f64>)>,
+    pub context: Option<ContextWeights>,
 }
 
 impl LinearBelief {
-    /// Learns from scaled features and candidates. `progress` hears about each repeat and may stop.
+    /// Learns from scaled features and candidates.
     pub fn fit(
         x: &Mat<f32>,
         candidates: &Labels,
@@ -96,59 +84,59 @@ impl LinearBelief {
         let (n, labels) = (x.rows(), candidates.cols());
         let c: Mat<f64> = candidates.to_mat();
         let features = [Features::new(x), Features::new(&rows_to_unit_scale(x))];
-        let parts = Parts::new(n, PARTS, &streams.child("repeat/0"));
+        let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
+        let partition = |r| Parts::new(n, PARTS, &streams.child(&format!("repeat/{r}")));
+        let partitions: Vec<Parts> = (0..repeats).map(partition).collect();
         let all = vec![1.0; x.cols()];
         let fit = |features: &Features, noise: &[NoiseRate<f64>], parts: &Parts| {
             cross_fit(features, &c, noise, None, &all, parts)
         };
 
         let no_noise = vec![NoiseRate::new(NO_NOISE); labels];
-        let taken = fit(&features[usize::from(is_sparse(x))], &no_noise, &parts);
-        let dispersion = dispersion(&taken.logits, &c);
-        let with_context = !options.without_context && labels > 1 && dispersion >= LEAST_DISPERSION;
+        let first = &partitions[..repeats.min(RATE_REPEATS)];
+        let of_sparse = &features[usize::from(is_sparse(x))];
+        let taken: Vec<Mat<f64>> =
+            first.iter().map(|parts| fit(of_sparse, &no_noise, parts).logits).collect();
+        let mut signs = Signs::new(&mean(&taken), candidates, &no_noise);
+        let with_context = !options.without_context && labels > 1 && !signs.even_counts;
         let scores = match with_context {
-            true => LinearContext::fit(&taken.logits, &c, &no_noise, &parts).logits,
-            false => taken.logits.clone(),
+            false => mean(&taken),
+            true => {
+                let context = |(u, parts): (&Mat<f64>, &Parts)| {
+                    LinearContext::fit(u, &c, &no_noise, parts).logits
+                };
+                mean(&taken.iter().zip(first).map(context).collect::<Vec<_>>())
+            }
         };
         let shared = options.rho.unwrap_or_else(|| envelope::estimate(&scores, candidates));
         let bounds = envelope::estimate_by_label(&scores, candidates, shared);
         let rho = if options.rho_per_label { bounds.clone() } else { vec![shared; labels] };
         let noise: Vec<NoiseRate<f64>> = rho.iter().map(|&r| NoiseRate::new(r)).collect();
-        let signs = Signs {
-            loss_without_noise: taken.loss,
-            candidate_auc: candidate_auc(&taken.logits, candidates),
-            dispersion,
-            median_bound: median(bounds),
-        };
+        signs.median_bound = median(bounds);
 
-        let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
         let share = 1.0 / repeats as f64;
         let (mut base, mut logits) = (Mat::zeros(n, labels), Mat::zeros(n, labels));
         let zeros = || Mat::zeros(x.cols() + 1, labels);
-        let mut model = LinearModel { plain: zeros(), unit: zeros(), context: None };
-        for repeat in 0..repeats {
-            let parts = match repeat {
-                0 => parts.clone(),
-                r => Parts::new(n, PARTS, &streams.child(&format!("repeat/{r}"))),
-            };
-            let found = features.each_ref().map(|features| fit(features, &noise, &parts));
+        let context = with_context.then(|| ContextWeights::zeros(labels));
+        let mut model = LinearModel { plain: zeros(), unit: zeros(), context };
+        for parts in &partitions {
+            let found = features.each_ref().map(|features| fit(features, &noise, parts));
             let (u, shares) = best_or_mean(&found, &c, &noise);
             add(&mut base, &u, share);
             add(&mut model.plain, &found[0].mean_weights(), share * shares[0]);
             add(&mut model.unit, &found[1].mean_weights(), share * shares[1]);
-            if with_context {
-                let context = LinearContext::fit(&u, &c, &noise, &parts);
-                add(&mut logits, &context.logits, share);
-                let (mixing, own) = model
-                    .context
-                    .get_or_insert_with(|| (Mat::zeros(labels, labels), Mat::zeros(2, labels)));
-                add(mixing, &context.mixing, share);
-                add(own, &context.own, share);
-            } else {
-                add(&mut logits, &u, share);
+            match &mut model.context {
+                None => add(&mut logits, &u, share),
+                Some(weights) => {
+                    let found = LinearContext::fit(&u, &c, &noise, parts);
+                    add(&mut logits, &found.logits, share);
+                    add(&mut weights.mixing, &found.weights.mixing, share);
+                    add(&mut weights.own, &found.weights.own, share);
+                }
             }
         }
         let loss = (mean_loss(&base, &c, &noise), mean_loss(&logits, &c, &noise));
+        let parts = partitions.into_iter().next().expect("at least one repeat");
         LinearBelief { rho, parts, base, logits, loss, signs, model }
     }
 
@@ -181,13 +169,7 @@ impl LinearModel {
     pub fn logits(&self, base: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> Mat<f64> {
         match &self.context {
             None => base.clone(),
-            Some((mixing, own)) => LinearContext {
-                logits: Mat::zeros(0, 0),
-                loss: 0.0,
-                mixing: mixing.clone(),
-                own: own.clone(),
-            }
-            .apply(base, c, noise),
+            Some(context) => context.apply(base, c, noise),
         }
     }
 }
@@ -212,48 +194,18 @@ fn best_or_mean(
     }
 }
 
+/// The mean of matrices of one shape.
+fn mean(of: &[Mat<f64>]) -> Mat<f64> {
+    let mut sum = Mat::zeros(of[0].rows(), of[0].cols());
+    of.iter().for_each(|m| add(&mut sum, m, 1.0 / of.len() as f64));
+    sum
+}
+
 /// sum += share · m.
 fn add(sum: &mut Mat<f64>, m: &Mat<f64>, share: f64) {
     for (s, v) in sum.as_mut_slice().iter_mut().zip(m.as_slice()) {
         *s += share * v;
     }
-}
-
-/// Σ_i (|C_i| − Σ_j P_ij)² / Σ_ij P_ij (1 − P_ij) with P = σ(u).
-fn dispersion(logits: &Mat<f64>, c: &Mat<f64>) -> f64 {
-    let (mut squares, mut expected) = (0.0, 0.0);
-    for (u, c) in logits.rows_iter().zip(c.rows_iter()) {
-        let mut off = 0.0;
-        for (&u, &c) in u.iter().zip(c) {
-            let p = u.sigmoid();
-            off += c - p;
-            expected += p * (1.0 - p);
-        }
-        squares += off * off;
-    }
-    squares / expected.max(f64::MIN_POSITIVE)
-}
-
-/// Chance that a random candidate cell has a higher score than a random other cell.
-fn candidate_auc(scores: &Mat<f64>, candidates: &Labels) -> f64 {
-    let mut cells: Vec<(f64, bool)> =
-        scores.as_slice().iter().copied().zip(candidates.as_slice().iter().copied()).collect();
-    cells.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut below, mut pairs, mut on) = (0.0, 0.0, 0.0);
-    for (_, candidate) in cells {
-        if candidate {
-            pairs += below;
-            on += 1.0;
-        } else {
-            below += 1.0;
-        }
-    }
-    if on * below > 0.0 { pairs / (on * below) } else { 0.5 }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -299,9 +251,13 @@ mod tests {
         flipped.set(7, 1, !candidates.get(7, 1));
         let after = run(&flipped);
         assert!((before.base[(7, 1)] - after.base[(7, 1)]).abs() < 1e-9, "u is cross-fitted");
-        // The scale of the posteriors is taken over all rows, so u′ moves by its share of it.
-        assert!((before.logits[(7, 1)] - after.logits[(7, 1)]).abs() < 0.05);
-        assert!((before.logits[(7, 0)] - after.logits[(7, 0)]).abs() > 0.1, "the others see it");
+        // Context with the same weights: not a bit may change, and the other labels must see it.
+        let context = before.model.context.as_ref().expect("three labels");
+        let noise = before.noise::<f64>();
+        let [old, new] =
+            [&candidates, &flipped].map(|c| context.apply(&before.base, &c.to_mat(), &noise));
+        assert_eq!(old[(7, 1)], new[(7, 1)]);
+        assert!((old[(7, 0)] - new[(7, 0)]).abs() > 0.1, "the others see it");
     }
 
     #[test]
@@ -331,7 +287,7 @@ mod tests {
             }
         }
         let belief = fit(&x, &candidates);
-        assert!(belief.signs.dispersion < LEAST_DISPERSION, "{:?}", belief.signs);
+        assert!(belief.signs.even_counts, "{:?}", belief.signs);
         assert!(belief.model.context.is_none());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! From the bottom up: [`likelihood`] (one cell), [`features`] and [`solver`] (logistic regression of all
 //! labels), [`cross_fit`] (rows judged by models that never saw them), [`envelope`] (the noise rate),
-//! [`context`] (what the other labels say), [`linear_belief`] (all of it).
+//! [`context`] (what the other labels say), [`signs`] (what the data look like), [`linear_belief`] (all of
+//! it).
 
 pub mod context;
 pub mod cross_fit;
@@ -10,6 +11,8 @@ pub mod envelope;
 pub mod features;
 pub mod likelihood;
 pub mod linear_belief;
+pub mod signs;
 pub mod solver;
 
-pub use linear_belief::{LinearBelief, LinearModel, LinearOptions, Signs};
+pub use linear_belief::{LinearBelief, LinearModel, LinearOptions};
+pub use signs::Signs;

@@ -19,6 +19,7 @@ use super::stage1::labels::{confidence, pseudo_labels};
 use crate::data::{Labels, Scaler};
 use crate::linalg::Mat;
 use crate::method::observation::LinearModel;
+use crate::method::observation::context::{ContextWeights, OWN};
 use crate::method::settings::Settings;
 use crate::nn::Layout;
 use crate::num::Real;
@@ -290,7 +291,7 @@ fn put_belief(packer: &mut Packer, belief: &BeliefModel, layout: &Layout) {
     let mut put = |name: &str, m: &Mat<f64>| packer.put(name, &[m.rows(), m.cols()], m.as_slice());
     put("linear.plain", plain);
     put("linear.unit", unit);
-    if let Some((mixing, own)) = context {
+    if let Some(ContextWeights { mixing, own }) = context {
         put("linear.context.mixing", mixing);
         put("linear.context.own", own);
     }
@@ -317,7 +318,10 @@ fn get_belief(
     }
     let count = arrays.get_shaped::<f64>("parts", &[2])?;
     let context = match count[1] > 0.0 {
-        true => Some((matrix("linear.context.mixing", labels)?, matrix("linear.context.own", 2)?)),
+        true => Some(ContextWeights {
+            mixing: matrix("linear.context.mixing", labels)?,
+            own: matrix("linear.context.own", OWN)?,
+        }),
         false => None,
     };
     let linear = LinearModel {

@@ -41,7 +41,7 @@ fn belief(network: &BeliefNetwork) -> BeliefModel {
         linear: LinearModel {
             plain: numbers(4, 1.0),
             unit: numbers(4, 2.0),
-            context: Some((numbers(2, 0.5), numbers(2, 0.1))),
+            context: Some(ContextWeights { mixing: numbers(2, 0.5), own: numbers(OWN, 0.1) }),
         },
         parts: [1, 2].map(|seed| network.init(&noise, &Streams::new(seed))).to_vec(),
     }

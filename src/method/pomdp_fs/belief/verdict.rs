@@ -16,8 +16,6 @@ const WORSE: f64 = 0.005;
 const CHANCE: f64 = 0.5;
 /// Features order candidates so well that noise, if there is any, follows the features.
 const DETERMINISTIC_AUC: f64 = 0.85;
-/// |C_i| varies less than independent labels would.
-const DISPERSION: f64 = 0.6;
 /// Labels' own bounds differ so much from the shared rate that one rate may not fit all.
 const OWN_RATES: f64 = 2.0;
 /// Rows that lost all of their candidates, as a share of the rows that had some.
@@ -46,10 +44,11 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
             BOUNDS.1
         ));
     }
-    if signs.dispersion < DISPERSION {
+    if signs.even_counts {
         warnings.push(format!(
-            "the number of candidates per row varies much less ({:.2}) than independent noise would make \
-             it: each row may have got a fixed number of wrong labels; label context is switched off",
+            "the number of unlikely candidates per row varies less ({:.2} of the variance) than independent \
+             noise would make it: each row may have got a fixed number of wrong labels; label context is \
+             switched off",
             signs.dispersion
         ));
     }
@@ -146,8 +145,13 @@ mod tests {
     use crate::method::pomdp_fs::belief::BeliefModel;
     use crate::rng::Streams;
 
-    const SIGNS: Signs =
-        Signs { loss_without_noise: 0.5, candidate_auc: 0.7, dispersion: 1.1, median_bound: 0.2 };
+    const SIGNS: Signs = Signs {
+        loss_without_noise: 0.5,
+        candidate_auc: 0.7,
+        dispersion: 1.1,
+        even_counts: false,
+        median_bound: 0.2,
+    };
 
     /// Ten rows of four labels, all candidates; `kept` of each row are kept.
     fn verdict(kept: usize, rho: f64, loss: f64, signs: Signs) -> (Labels, Verdict) {
@@ -184,7 +188,7 @@ mod tests {
         let suspect = [
             (0.02, Signs { candidate_auc: 0.95, median_bound: 0.02, ..SIGNS }, "function of the"),
             (0.6, SIGNS, "upper bound"),
-            (0.2, Signs { dispersion: 0.25, ..SIGNS }, "fixed number"),
+            (0.2, Signs { dispersion: 0.25, even_counts: true, ..SIGNS }, "fixed number"),
             (0.2, Signs { median_bound: 0.5, ..SIGNS }, "rho_per_label"),
         ];
         for (rho, signs, word) in suspect {
