@@ -85,8 +85,7 @@ impl LinearBelief {
         let c: Mat<f64> = candidates.to_mat();
         let features = [Features::new(x), Features::new(&rows_to_unit_scale(x))];
         let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
-        let partition = |r| Parts::new(n, PARTS, &streams.child(&format!("repeat/{r}")));
-        let partitions: Vec<Parts> = (0..repeats).map(partition).collect();
+        let partitions: Vec<Parts> = (0..repeats).map(|r| Self::partition(n, r, streams)).collect();
         let all = vec![1.0; x.cols()];
         let fit = |features: &Features, noise: &[NoiseRate<f64>], parts: &Parts| {
             cross_fit(features, &c, noise, None, &all, parts)
@@ -138,6 +137,11 @@ impl LinearBelief {
         let loss = (mean_loss(&base, &c, &noise), mean_loss(&logits, &c, &noise));
         let parts = partitions.into_iter().next().expect("at least one repeat");
         LinearBelief { rho, parts, base, logits, loss, signs, model }
+    }
+
+    /// The partition of a repeat.
+    pub fn partition(n: usize, repeat: usize, streams: &Streams) -> Parts {
+        Parts::new(n, PARTS, &streams.child(&format!("repeat/{repeat}")))
     }
 
     /// The rates as the likelihood needs them.

@@ -1,5 +1,7 @@
 //! Facts about the data that need no truth: what a verdict is built on.
 
+use serde::{Deserialize, Serialize};
+
 use super::cross_fit::mean_loss;
 use super::envelope;
 use super::likelihood::NoiseRate;
@@ -12,7 +14,7 @@ use crate::num::Real;
 const EVEN: f64 = 0.95;
 
 /// What the candidates look like.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Signs {
     /// Held-out −ln P(C) of a cell when every candidate is taken for true.
     pub loss_without_noise: f64,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::belief::checkpoint::{pack, unpack};
+use super::belief::checkpoint::{Stored, pack};
 use super::belief::verdict::judge;
 use super::belief::{BeliefFit, Beliefs};
 use super::config::Config;
@@ -83,10 +83,13 @@ fn stage1(
     };
     // A phase of its own: it tells nothing about the time of an epoch.
     tell(observer, "Stage 1: linear", 0, 1)?;
-    let mut fit = BeliefFit::new(config, *training, streams)?;
-    if let Some(stored) = observer.resume()? {
-        unpack(&stored, name, &mut fit.state)?;
+    let file = observer.resume()?;
+    let stored = file.as_deref().map(|file| Stored::open(file, name)).transpose()?;
+    let mut fit = BeliefFit::new(config, *training, streams, stored.as_ref())?;
+    if let Some(stored) = stored {
+        stored.networks(&mut fit.state)?;
     }
+    observer.checkpoint(&|| pack(&fit, name))?;
     tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     let record_epsilon = |fit: &mut BeliefFit<'_>, observer: &mut dyn Observer| {
         let labels = pseudo_labels(&fit.confidence(), training.candidates, config.at_least_one);
@@ -98,7 +101,7 @@ fn stage1(
     while fit.more() {
         fit.advance()?;
         record_epsilon(&mut fit, observer);
-        observer.checkpoint(&|| pack(&fit.state, name))?;
+        observer.checkpoint(&|| pack(&fit, name))?;
         tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     }
     Ok(fit.finish())

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use super::checkpoint::Stored;
 use super::model::BeliefModel;
 use super::train::{PartState, PartTrainer, Shared};
 use crate::Result;
@@ -71,15 +72,27 @@ pub struct Beliefs {
 }
 
 impl<'a> BeliefFit<'a> {
-    /// Fits the linear belief; no network is trained yet.
-    pub fn new(config: &'a Config, training: Training<'a>, streams: Streams) -> Result<Self> {
+    /// Fits the linear belief, or goes on from the stored one; no network is trained yet.
+    pub fn new(
+        config: &'a Config,
+        training: Training<'a>,
+        streams: Streams,
+        stored: Option<&Stored<'_>>,
+    ) -> Result<Self> {
         let Training { x, candidates } = training;
         let options = LinearOptions {
             rho: config.rho,
             rho_per_label: config.rho_per_label,
             without_context: !config.label_context,
         };
-        let linear = LinearBelief::fit(x, candidates, &options, &streams.child("linear"));
+        let own = streams.child("linear");
+        let linear = match stored {
+            None => LinearBelief::fit(x, candidates, &options, &own),
+            Some(stored) => {
+                let sizes = (x.rows(), x.cols(), candidates.cols());
+                stored.linear(LinearBelief::partition(x.rows(), 0, &own), sizes)?
+            }
+        };
         let with_context = linear.model.context.is_some();
         let network = config.belief_network(x.cols(), candidates.cols())?;
         let shared = Shared {
@@ -114,6 +127,11 @@ impl<'a> BeliefFit<'a> {
         let first = Epoch1 { held_out: Some(fit.linear.loss.1), ..Epoch1::default() };
         fit.record(first, &confidence);
         Ok(fit)
+    }
+
+    /// The linear belief.
+    pub fn linear(&self) -> &LinearBelief {
+        &self.linear
     }
 
     /// Whether another epoch may help.
