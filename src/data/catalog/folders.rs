@@ -46,8 +46,8 @@ impl Folders {
 
     /// `FOLDER/SET/FILE` or `FOLDER/FILE` of a user's folder.
     pub fn find(&self, set: &str, file: &str) -> Option<PathBuf> {
-        // slashdot-paper is made of the files of slashdot.
-        let base = set.strip_suffix("-paper").unwrap_or(set);
+        // slashdot-paper is made of the files of slashdot, humanpseaac-40 of those of humanpseaac.
+        let base = ["-paper", "-40"].iter().find_map(|s| set.strip_suffix(s)).unwrap_or(set);
         let places = self.user.iter().flat_map(|f| [f.join(base).join(file), f.join(file)]);
         places.into_iter().find(|p| p.is_file())
     }

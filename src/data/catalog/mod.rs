@@ -212,10 +212,12 @@ impl Entry {
         }
         let mut set = self.paper.rule.apply(&full);
         set.source.notes.push(format!(
-            "cut by the rule '{}': {} of {} instances, {} of {} labels",
+            "cut by the rule '{}': {} of {} instances, {} of {} features, {} of {} labels",
             self.paper.rule.name(),
             set.n(),
             full.n(),
+            set.d(),
+            full.d(),
             set.labels(),
             full.labels()
         ));
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn the_manifest_is_sound() {
         let all = entries().unwrap();
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 13);
         for entry in &all {
             let named: Vec<&String> = entry.files.iter().map(|f| &f.file).collect();
             assert!(
