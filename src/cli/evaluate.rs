@@ -19,6 +19,7 @@ use crate::experiment::{
     parse_budgets,
 };
 use crate::measure::{Convention, CoverageForm};
+use crate::method::pomdp_fs::Config;
 use crate::report::{Exporter, FILES, Json, Terminal};
 use crate::{Error, Result, io, method};
 
@@ -126,6 +127,7 @@ impl Evaluate {
             .hint("'select' needs candidate labels only"));
         }
         let plan = Plan::new(&data, protocol, scoring, runs, true)?;
+        self.input.check_memory(memory_of(&plan)?)?;
         self.setup.save(&plan)?;
         let (store, _lock) = match &self.out {
             Some(out) => (Some(Store::new(out, self.resume)?), Some(io::Lock::inside(out)?)),
@@ -197,6 +199,19 @@ impl Evaluate {
             ))),
         }
     }
+}
+
+/// Bytes that the cells take together which are computed at the same time: as far as it is known, that
+/// is of POMDP-FS and of the data.
+fn memory_of(plan: &Plan<'_>) -> Result<u64> {
+    let (n, d, labels) = (plan.data.n(), plan.data.d(), plan.data.labels());
+    let mut most = 4 * n as u64 * d as u64;
+    for run in plan.runs.iter().filter(|r| r.method.name().starts_with("pomdp-fs")) {
+        let config: Config = serde_json::from_value(run.method.settings())
+            .map_err(|e| Error::config(format!("the settings cannot be understood: {e}")))?;
+        most = most.max(config.memory(n, d, labels)?);
+    }
+    Ok(most * rayon::current_num_threads().min(plan.cells().len()) as u64)
 }
 
 impl ScoringOptions {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::memory;
 use crate::data::catalog::{self, Cut, Folders};
 use crate::data::{Dataset, Format, Impute, LabelSpec, Part, ReadOptions, Role, split_names};
 use crate::{Error, Result};
@@ -46,9 +47,10 @@ pub struct Input {
     /// Format, instead of finding it out: arff, csv, libsvm or mat
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Refuse matrices of more bytes than this; 512M and 8G are understood
-    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = parse_bytes)]
-    max_memory: u64,
+    /// Refuse what takes more memory than this; 512M and 8G are understood [default: 4G for a matrix,
+    /// and for a computation what is available]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_memory: Option<u64>,
     /// The whole set of the catalog, not the paper's cut
     #[arg(long)]
     full: bool,
@@ -78,6 +80,11 @@ impl Input {
         catalog::open(what, cut, &self.place.folders(), &self.options()?)
     }
 
+    /// Refuses a computation that takes so many bytes, if that is too much.
+    pub fn check_memory(&self, needed: u64) -> Result<()> {
+        memory::check(needed, self.max_memory)
+    }
+
     fn options(&self) -> Result<ReadOptions> {
         Ok(ReadOptions {
             format: self.format,
@@ -91,7 +98,7 @@ impl Input {
             impute: self.impute,
             header: !self.no_header,
             part: self.part,
-            max_bytes: self.max_memory,
+            max_bytes: self.max_memory.unwrap_or(ReadOptions::default().max_bytes),
         })
     }
 }

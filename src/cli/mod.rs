@@ -16,6 +16,7 @@ mod generate;
 mod grid_bar;
 pub(crate) mod input;
 mod interrupt;
+mod memory;
 mod output;
 mod pace;
 mod progress;

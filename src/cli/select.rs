@@ -103,6 +103,7 @@ impl Select {
         self.setup.add_noise(&mut data)?;
         let request = self.request(config, &data, noise_added, context)?;
         let plan = request.plan(&data)?;
+        self.input.check_memory(request.config.memory(data.n(), data.d(), data.labels())?)?;
         self.setup.save(&plan)?;
         let cell = plan.cells()[request.hold_out.unwrap_or(0)];
         let out = match &self.out {

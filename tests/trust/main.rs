@@ -4,6 +4,7 @@
 
 mod damage;
 mod locks;
+mod memory;
 mod messages;
 mod paths;
 mod stop;

@@ -36,6 +36,7 @@ pub mod config;
 mod consensus;
 mod default_fit;
 pub mod fit;
+mod memory;
 mod method;
 pub mod model;
 pub mod network;

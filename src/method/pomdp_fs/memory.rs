@@ -1,0 +1,81 @@
+//! How much memory a fit takes, before it begins.
+//!
+//! The figure is for the whole program on one thread: data, fit, and the files that are written. Its
+//! factors were measured (docs/reliability.md); the terms are those of the largest arrays.
+
+use super::{Config, Preset};
+use crate::Result;
+use crate::method::probe::penalty::WIDEST;
+
+/// Bytes of the program itself.
+const PROGRAM: f64 = 14e6;
+/// Bytes per cell of the features: the data as read and scaled, two forms of them in Stage 1, columns
+/// and folds in Stage 2.
+const PER_FEATURE_CELL: f64 = 38.0;
+/// Bytes per cell of the labels: logits, probabilities and scores.
+const PER_LABEL_CELL: f64 = 130.0;
+/// Bytes per cell of the labels of those rows that pass the networks together, and the same per pair
+/// of labels, for the attention between them.
+const PER_PASSING_CELL: (f64, f64) = (400.0, 5.0);
+/// Most rows that pass the networks together: 1024 of each of five parts.
+const PASSING: usize = 5 * 1024;
+/// Bytes per weight: five parts, each with weights, gradient, two moments, sums and best weights.
+const PER_WEIGHT: f64 = 120.0;
+/// Bytes per pair of the features that enter a probe's products.
+const PER_PAIR: f64 = 60.0;
+
+impl Config {
+    /// Bytes that a fit of n × d features and so many labels takes at its peak, about.
+    pub fn memory(&self, n: usize, d: usize, labels: usize) -> Result<u64> {
+        let weights = match self.preset {
+            Preset::Observation => self.belief_network(d, labels)?.layout.len(),
+            Preset::Paper => super::Network::new(self.network(d, labels))?.layout.len(),
+        };
+        let [n, d, l, weights] = [n, d, labels, weights].map(|count| count as f64);
+        let passing = l * n.min(PASSING as f64) * (PER_PASSING_CELL.0 + PER_PASSING_CELL.1 * l);
+        let square = d.min(WIDEST as f64) * d.min(WIDEST as f64);
+        let bytes = PROGRAM
+            + PER_FEATURE_CELL * n * d
+            + PER_LABEL_CELL * n * l
+            + passing
+            + PER_WEIGHT * weights
+            + PER_PAIR * square;
+        Ok(bytes as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_of_anything_takes_more() {
+        let config = Config::default();
+        let of = |n, d, labels| config.memory(n, d, labels).unwrap();
+        let base = of(1000, 100, 10);
+        assert!(of(2000, 100, 10) > base && of(1000, 200, 10) > base && of(1000, 100, 20) > base);
+        let wider = Config { width: 2 * config.width, ..config.clone() };
+        assert!(wider.memory(1000, 100, 10).unwrap() > base);
+        assert!(of(2, 1_000_000, 3) > 3 << 30, "the network of a million features");
+    }
+
+    /// Largest resident sizes of `select --set epochs1=1 --set rollouts=2 --budget 5 --threads 1`, as
+    /// `/usr/bin/time -v` tells them, in KB.
+    #[test]
+    fn measured_sizes_are_met_within_a_quarter() {
+        let measured = [
+            ((50, 5, 3), 14_560),
+            ((30_000, 5, 3), 44_572),
+            ((3000, 5, 40), 107_896),
+            ((8000, 100, 3), 60_092),
+            ((300, 900, 4), 87_332),
+            ((8, 5000, 3), 91_672),
+            ((8, 20_000, 3), 148_208),
+        ];
+        for ((n, d, labels), kilobytes) in measured {
+            let found = Config::default().memory(n, d, labels).unwrap() as f64 / 1024.0;
+            let share = found / f64::from(kilobytes);
+            assert!((0.75..1.25).contains(&share), "{n} x {d} x {labels}: {share:.2}");
+        }
+    }
+}
