@@ -189,3 +189,76 @@ fn an_unwritable_json_path_is_refused_before_any_work() {
     assert!(output.stdout.is_empty(), "no case was run");
     assert!(start.elapsed() < Duration::from_secs(5));
 }
+
+/// The form that every audit of claims shares.
+fn check_lines(report: &Value) -> &Vec<Value> {
+    assert_eq!(keys(report), ["checks", "pass"]);
+    let checks = report["checks"].as_array().unwrap();
+    for check in checks {
+        assert_eq!(keys(check), ["claim", "figure", "holds", "limit", "name"]);
+    }
+    let holds = checks.iter().all(|c| c["holds"] == true);
+    assert_eq!(report["pass"], holds && !checks.is_empty());
+    checks
+}
+
+#[test]
+fn training_as_json_and_as_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let html = dir.path().join("training.html");
+    let output = audit(&["training", "--html", html.to_str().unwrap(), "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    let checks = check_lines(&report);
+    let names: Vec<&str> = checks.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    for part in [
+        "stage1/paper/",
+        "stage1/observation/",
+        "rho/",
+        "stage2/",
+        "sampling/",
+        "noise/",
+        "graph/",
+        "adam/",
+        "clip",
+    ] {
+        let own = || names.iter().filter(|n| n.starts_with(part));
+        assert!(own().count() > 0, "{part}");
+        assert!(own().any(|n| n.ends_with("/control")), "no control: {part}");
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("✓ holds") && !page.contains("✗ failed"));
+    assert!(names.iter().all(|name| page.contains(name)), "every line is on the page");
+}
+
+#[test]
+fn theorems_hold_and_every_control_is_caught() {
+    let dir = tempfile::tempdir().unwrap();
+    let html = dir.path().join("theorems.html");
+    let output = audit(&["theorems", "--html", html.to_str().unwrap(), "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    let checks = check_lines(&report);
+    for (theorem, mistakes) in [("5.2/", 3), ("5.3/", 4), ("5.5/", 2)] {
+        let of = checks.iter().filter(|c| c["name"].as_str().unwrap().starts_with(theorem));
+        let controls = of.filter(|c| c["name"].as_str().unwrap().ends_with("/control"));
+        assert!(controls.count() >= mistakes, "{theorem}");
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert_eq!(page.matches("<figure").count(), 5, "the curves behind the figures");
+}
+
+#[test]
+fn an_unwritable_page_or_an_unknown_set_is_refused_before_any_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("missing/page.html");
+    for command in ["theorems", "training", "all"] {
+        let output = audit(&[command, "--html", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(stderr(&output).contains("page.html"), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+    let output = audit(&["theorems", "--data", "no-such-set"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no-such-set"), "{}", stderr(&output));
+}

@@ -15,6 +15,8 @@ mod gradients;
 mod layer;
 pub mod paper;
 mod rounding;
+pub mod theorems;
+pub mod training;
 
 pub use check::{Check, CheckReport, Figure, Limit};
 pub use controls::Control;

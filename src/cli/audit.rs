@@ -1,21 +1,26 @@
 //! `pomdp-fs audit`: the checks of the engine.
 
 mod gradients;
+mod lines;
+mod page;
 mod paper;
 mod rounding;
+mod theorems;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use self::gradients::Gradients;
+use self::page::Part;
 use self::paper::Paper;
 use self::rounding::Rounding;
 use super::Context;
-use crate::audit::{Case, cases, determinism, export};
+use crate::audit::determinism::{self, DeterminismReport};
+use crate::audit::{Case, CheckReport, cases, export, training};
 use crate::{Error, Result};
 
-/// Check the engine: gradients, rounding, determinism; export a complete training case
+/// Check engine and paper: gradients, rounding, training step, theorems, determinism; export a case
 #[derive(Args)]
 #[command(after_help = "Example:\n  pomdp-fs audit gradients --json -")]
 pub struct Audit {
@@ -27,12 +32,32 @@ pub struct Audit {
 enum What {
     Gradients(Gradients),
     Rounding(Rounding),
+    Training(Training),
+    Theorems(theorems::Theorems),
     Determinism(Determinism),
     Paper(Paper),
     Export(Export),
-    /// Run gradients, rounding and determinism
-    #[command(after_help = "Example:\n  pomdp-fs audit all")]
-    All,
+    All(All),
+}
+
+/// Compare the rest of the training step with slow versions: rewards, baselines, credit, sampling, noise, graph, Adam
+#[derive(Args)]
+#[command(after_help = "Example:\n  pomdp-fs audit training --html training.html\n\n\
+    Each part has a control: the slow version with a mistake in it must not agree. Random parts are\n\
+    compared by chi-square tests at level 1e-4.")]
+struct Training {
+    /// Write a page with every claim, figure and limit
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Run every audit of our own work: gradients, rounding, training, theorems, determinism
+#[derive(Args)]
+#[command(after_help = "Example:\n  pomdp-fs audit all --html audit.html --json audit.json")]
+struct All {
+    /// Write one page of results, each line with the claim, the figure and the limit
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Train with 1, 2 and 4 threads and compare the bytes of all weights
@@ -62,7 +87,15 @@ impl Audit {
         match &self.what {
             What::Gradients(options) => options.run(context),
             What::Rounding(options) => options.run(context),
-            What::Determinism(_) => determinism(context),
+            What::Training(options) => {
+                page::alone("Audit of the training step", &options.html, context, training_step)
+            }
+            What::Theorems(options) => options.run(context),
+            What::Determinism(_) => {
+                let report = determinism(context)?;
+                context.emit(&report)?;
+                Ok(report.pass)
+            }
             What::Paper(options) => options.run(context),
             What::Export(options) => {
                 let build =
@@ -77,13 +110,69 @@ impl Audit {
                 ));
                 Ok(true)
             }
-            What::All => {
-                let gradients = Gradients::default().run(context)?;
-                let rounding = Rounding::default().run(context)?;
-                Ok(determinism(context)? && gradients && rounding)
-            }
+            What::All(options) => all(options, context),
         }
     }
+}
+
+/// Every audit, then one result of all.
+fn all(options: &All, context: &Context) -> Result<bool> {
+    page::check_writable(&options.html)?;
+    context.say("gradients");
+    let gradients = Part {
+        title: "Gradients",
+        command: "pomdp-fs audit gradients",
+        text: "Every backward pass is written by hand. Each coordinate is compared with forward-mode differentiation and \
+               with five-point differences, and each deliberate mistake must be caught by both."
+            .into(),
+        report: lines::gradients(&Gradients::default().check(context)?.0),
+        figures: Vec::new(),
+    };
+    context.say("\nrounding");
+    let rounding = Part {
+        title: "Rounding",
+        command: "pomdp-fs audit rounding",
+        text: "Gradients in f32 and f64 as training computes them, against double-double and a derived bound.".into(),
+        report: lines::rounding(&Rounding::default().check(context)?.0),
+        figures: Vec::new(),
+    };
+    context.say("\ntraining");
+    let training = training_step(context)?;
+    context.say("\ntheorems");
+    let theorems = theorems::part(context)?;
+    context.say("\ndeterminism");
+    let determinism = Part {
+        title: "Determinism",
+        command: "pomdp-fs audit determinism",
+        text: "Training steps of both stages with 1, 2 and 4 threads: SHA-256 of all weights after each step.".into(),
+        report: lines::determinism(&determinism(context)?),
+        figures: Vec::new(),
+    };
+    let parts = [gradients, rounding, training, theorems, determinism];
+    let report = CheckReport::new(parts.iter().flat_map(|part| part.prefixed()).collect());
+    let verdict = if report.pass { "PASS" } else { "FAIL" };
+    context.say(format!(
+        "\n{verdict}: {} checks in all, {} failed",
+        report.checks.len(),
+        report.failed()
+    ));
+    page::write(&options.html, "Audit", &parts, context)?;
+    context.emit(&report)?;
+    Ok(report.pass)
+}
+
+fn training_step(context: &Context) -> Result<Part> {
+    let report = training::check(&context.streams)?;
+    context.say(&report);
+    Ok(Part {
+        title: "Training step",
+        command: "pomdp-fs audit training",
+        text: "Everything between the gradients and the result, against slow versions of the same computation or \
+               exact enumeration; random parts by chi-square tests, whose figures are p-values."
+            .into(),
+        report,
+        figures: Vec::new(),
+    })
 }
 
 /// All cases, or those whose name contains `text`.
@@ -98,7 +187,7 @@ fn chosen_cases(text: Option<&str>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-fn determinism(context: &Context) -> Result<bool> {
+fn determinism(context: &Context) -> Result<DeterminismReport> {
     let report = determinism::check(context.streams.root(), &[1, 2, 4])?;
     for run in report.runs.iter().chain([&report.control]) {
         context.say(format!(
@@ -114,6 +203,5 @@ fn determinism(context: &Context) -> Result<bool> {
         "{verdict}: weights after each of 3 steps of Stage 1 and 3 of Stage 2; the last line is the \
          control with another seed and must differ"
     ));
-    context.emit(&report)?;
-    Ok(report.pass)
+    Ok(report)
 }

@@ -25,7 +25,7 @@ mod pml_fsmir;
 mod pml_fsso;
 mod pml_ld;
 pub mod pomdp_fs;
-mod probe;
+pub(crate) mod probe;
 mod ridge;
 mod ridge_form;
 mod schirn;

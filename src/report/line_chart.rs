@@ -12,33 +12,53 @@ use crate::{Error, Result};
 
 const SIZE: (u32, u32) = (460, 220);
 const WIDE: (u32, u32) = (960, 230);
-const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
-const MUTED: RGBColor = RGBColor(0x6B, 0x72, 0x80);
+pub(super) const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
+pub(super) const MUTED: RGBColor = RGBColor(0x6B, 0x72, 0x80);
 /// More points than this are drawn as a line alone.
 const MARKED: usize = 40;
 
-/// A colour of a series; the page knows both by class and by value.
+/// A colour of a series; the page knows each by class and by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// The first series.
     Blue,
     /// The second.
     Orange,
+    /// The third.
+    Green,
+    /// The fourth.
+    Purple,
+    /// The fifth.
+    Teal,
+    /// The sixth.
+    Red,
 }
 
 impl Colour {
+    /// All, in the order in which they are given out.
+    pub const ALL: [Colour; 6] =
+        [Colour::Blue, Colour::Orange, Colour::Green, Colour::Purple, Colour::Teal, Colour::Red];
+
     /// Class of the key in the page's style sheet.
     pub fn class(self) -> &'static str {
         match self {
             Colour::Blue => "blue",
             Colour::Orange => "orange",
+            Colour::Green => "green",
+            Colour::Purple => "purple",
+            Colour::Teal => "teal",
+            Colour::Red => "red",
         }
     }
 
-    fn rgb(self) -> RGBColor {
+    pub(super) fn rgb(self) -> RGBColor {
         match self {
             Colour::Blue => RGBColor(0x2F, 0x6F, 0xDE),
             Colour::Orange => RGBColor(0xD9, 0x73, 0x1A),
+            Colour::Green => RGBColor(0x2E, 0x8B, 0x57),
+            Colour::Purple => RGBColor(0x82, 0x50, 0xC8),
+            Colour::Teal => RGBColor(0x0E, 0x7C, 0x86),
+            Colour::Red => RGBColor(0xC2, 0x41, 0x0C),
         }
     }
 }
@@ -143,7 +163,7 @@ impl LineChart {
 }
 
 /// As many digits as the span of the axis needs.
-fn short(value: f64, span: f64) -> String {
+pub(super) fn short(value: f64, span: f64) -> String {
     let digits = match span {
         s if s >= 20.0 => 0,
         s if s >= 2.0 => 1,

@@ -3,8 +3,10 @@
 //! [`Exporter`] is one form of the results of an evaluation; each is one file here. A selection has
 //! its own page and files ([`selection`]).
 
+mod audit;
 mod cd_diagram;
 mod csv;
+mod curves;
 mod html;
 mod json;
 mod latex;
@@ -17,8 +19,10 @@ mod tables;
 mod terminal;
 mod text_table;
 
+pub use audit::{AuditFigure, AuditPage, AuditRow, AuditSection};
 pub use cd_diagram::{CdDiagram, cd_diagram};
 pub use csv::{Csv, csv_bytes};
+pub use curves::{Axis, Curve, Curves};
 pub use html::Html;
 pub use json::Json;
 pub use latex::Latex;

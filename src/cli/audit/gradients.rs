@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, chosen_cases};
 use crate::audit::{self, CaseReport, Control, EXACT_TOLERANCE, GradientReport, TOLERANCE};
@@ -35,6 +35,13 @@ impl Gradients {
             context.emit(&Control::ALL)?;
             return Ok(true);
         }
+        let (report, result) = self.check(context)?;
+        context.emit(&result)?;
+        Ok(report.pass())
+    }
+
+    /// The report, and the object that is written as JSON.
+    pub(super) fn check(&self, context: &Context) -> Result<(GradientReport, Value)> {
         let injected = self.inject.as_deref().map(control).transpose()?;
         let cases = chosen_cases(self.case.as_deref())?;
         let start = Instant::now();
@@ -56,7 +63,7 @@ impl Gradients {
             .iter()
             .flat_map(|c| c.unreached.iter().map(move |u| format!("{}: {u}", c.name)))
             .collect();
-        context.emit(&json!({
+        let result = json!({
             "pass": pass,
             "tolerance": TOLERANCE,
             "exact_tolerance": EXACT_TOLERANCE,
@@ -71,8 +78,8 @@ impl Gradients {
             },
             "unreached_parameters": unreached,
             "seconds": start.elapsed().as_secs_f64(),
-        }))?;
-        Ok(pass)
+        });
+        Ok((report, result))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, chosen_cases};
 use crate::Result;
@@ -24,6 +24,13 @@ pub(super) struct Rounding {
 impl Rounding {
     /// True when every check holds.
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
+        let (report, result) = self.check(context)?;
+        context.emit(&result)?;
+        Ok(report.pass())
+    }
+
+    /// The report, and the object that is written as JSON.
+    pub(super) fn check(&self, context: &Context) -> Result<(RoundingReport, Value)> {
         let cases = chosen_cases(self.case.as_deref())?;
         let start = Instant::now();
         let title = if self.case.is_none() { "case: tensor that loses most" } else { "tensor" };
@@ -40,7 +47,7 @@ impl Rounding {
             }
         });
         summary(&report, cases.len(), start, context);
-        context.emit(&json!({
+        let result = json!({
             "pass": report.pass(),
             "cases": report.tensors,
             "negative_control": {
@@ -49,8 +56,8 @@ impl Rounding {
                 "controls": report.controls,
             },
             "seconds": start.elapsed().as_secs_f64(),
-        }))?;
-        Ok(report.pass())
+        });
+        Ok((report, result))
     }
 }
 

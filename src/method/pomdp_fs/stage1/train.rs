@@ -230,16 +230,11 @@ impl<'a> Trainer1<'a> {
 }
 
 /// Z_ij ~ Bernoulli(σ(s_ij)) on candidates.
-pub(in crate::method::pomdp_fs) fn sample(
-    z: &mut Mat<f32>,
-    scores: &Mat<f32>,
-    candidates: &Labels,
-    rng: &mut Rng,
-) {
+pub fn sample<T: Real>(z: &mut Mat<T>, scores: &Mat<T>, candidates: &Labels, rng: &mut Rng) {
     z.set_rows(scores.rows());
     let cells = scores.as_slice().iter().zip(candidates.as_slice());
     for (z, (s, &open)) in z.as_mut_slice().iter_mut().zip(cells) {
-        let keep = open && rng.bernoulli(f64::from(s.sigmoid()));
-        *z = f32::from(u8::from(keep));
+        let keep = open && rng.bernoulli(s.sigmoid().to_f64());
+        *z = if keep { T::ONE } else { T::ZERO };
     }
 }

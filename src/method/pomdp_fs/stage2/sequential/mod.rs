@@ -9,7 +9,7 @@
 //! states; from the second on the policy acts. [`pairs`] lets it see two steps ahead where one step
 //! shows nothing. `docs/stage2.md` has costs, measurements and limits.
 
-mod environment;
+pub(crate) mod environment;
 pub mod pairs;
 mod policy;
 

@@ -1,0 +1,77 @@
+//! ρ: its start from below the data, and that nothing moves it afterwards.
+
+use crate::Result;
+use crate::audit::check::{Check, Limit};
+use crate::data::Labels;
+use crate::linalg::Mat;
+use crate::method::Training;
+use crate::method::observation::envelope::{self, BOUNDS};
+use crate::method::pomdp_fs::belief::fit::BeliefFit;
+use crate::method::pomdp_fs::{Config, Preset};
+use crate::rng::Streams;
+
+/// The estimate by ranks: a cell is among the lowest k when fewer than k cells lie below it.
+fn slow(scores: &Mat<f64>, candidates: &Labels, with_error: bool) -> f64 {
+    let upper = |count: usize, total: usize| {
+        let share = count as f64 / total as f64;
+        let error = (share * (1.0 - share) / total as f64).sqrt();
+        if with_error { share + error } else { share }
+    };
+    let (s, c) = (scores.as_slice(), candidates.as_slice());
+    let rank = |k: usize| (0..s.len()).filter(|&l| (s[l], l) < (s[k], k)).count();
+    let ranks: Vec<usize> = (0..s.len()).map(rank).collect();
+    let cuts = (1..=10).map(|k| s.len() * 5 * k / 100);
+    let lowest =
+        cuts.map(|size| upper((0..s.len()).filter(|&k| ranks[k] < size && c[k]).count(), size));
+    let counts = candidates.count_by_label().into_iter();
+    let rarest = counts.map(|count| upper(count, candidates.rows()));
+    lowest.chain(rarest).fold(1.0, f64::min).clamp(BOUNDS.0, BOUNDS.1)
+}
+
+pub(super) fn checks(streams: &Streams) -> Result<Vec<Check>> {
+    let mut rng = streams.stream("cells");
+    let (mut gap, mut wrong) = (0.0f64, 0.0f64);
+    for rho in [0.05, 0.2, 0.4] {
+        let truth = Labels::from_fn(150, 6, |_, _| rng.bernoulli(0.3));
+        let candidates = Labels::from_fn(150, 6, |i, j| truth.get(i, j) || rng.bernoulli(rho));
+        // Rounded scores, without −0: ties are broken by the cell.
+        let score = |i: usize, j: usize| f64::from(u8::from(truth.get(i, j)));
+        let scores = Mat::from_fn(150, 6, |i, j| (2.0 * score(i, j) + rng.normal()).round() + 0.0);
+        let found = envelope::estimate(&scores, &candidates);
+        gap = gap.max((found - slow(&scores, &candidates, true)).abs());
+        wrong = wrong.max((found - slow(&scores, &candidates, false)).abs());
+    }
+    let exact = Limit::AtMost(1e-15);
+    let mut checks = vec![
+        Check::new(
+            "rho/start",
+            "the estimate from the lowest scores against one by ranks, three rates",
+            gap,
+            exact,
+        ),
+        Check::control("rho/start", "the standard error is left out", wrong, exact),
+    ];
+    checks.push(pinned(streams)?);
+    Ok(checks)
+}
+
+/// ρ over the epochs of a fit.
+fn pinned(streams: &Streams) -> Result<Check> {
+    let mut rng = streams.stream("fit");
+    let x = Mat::from_fn(120, 5, |_, _| rng.normal() as f32);
+    let candidates = Labels::from_fn(120, 3, |i, j| x[(i, j)] > 0.4 || rng.bernoulli(0.2));
+    let config = Config { width: 8, heads: 2, layers: 1, ..Config::new(Preset::Observation) };
+    let training = Training { x: &x, candidates: &candidates };
+    let mut fit = BeliefFit::new(&config, training, streams.child("fit"))?;
+    for _ in 0..2 {
+        fit.advance()?;
+    }
+    let rho: Vec<f64> = fit.state.history.iter().filter_map(|e| e.rho).collect();
+    let moved = rho.iter().map(|r| (r - rho[0]).abs()).fold(0.0, f64::max);
+    Ok(Check::new(
+        "rho/pinned",
+        "how far ρ moves from its start over the epochs of a fit: it is pinned, not re-estimated",
+        moved,
+        Limit::Exactly(0.0),
+    ))
+}

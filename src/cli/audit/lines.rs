@@ -1,0 +1,119 @@
+//! Audits that have reports of their own, as lines of claim, figure and limit.
+
+use crate::audit::check::number;
+use crate::audit::determinism::DeterminismReport;
+use crate::audit::{
+    CaseReport, Check, CheckReport, EXACT_TOLERANCE, GradientReport, Limit, RoundingReport,
+    TOLERANCE, TensorReport,
+};
+
+/// Two lines per family of cases, one for each witness, and the controls.
+pub(super) fn gradients(report: &GradientReport) -> CheckReport {
+    let family = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
+    let mut families: Vec<String> = Vec::new();
+    for case in &report.cases {
+        if !families.contains(&family(&case.name)) {
+            families.push(family(&case.name));
+        }
+    }
+    let mut checks = Vec::new();
+    for name in &families {
+        let cases = || report.cases.iter().filter(|c| family(&c.name) == *name);
+        let checked: usize = cases().map(|c| c.checked).sum();
+        let worst = |of: fn(&CaseReport) -> f64| cases().map(of).fold(0.0, f64::max);
+        let size = format!("{} cases, {checked} coordinates", cases().count());
+        checks.push(Check::new(
+            format!("exact/{name}"),
+            format!("largest relative error against forward mode, {size}"),
+            worst(|c| c.exact_rel_err),
+            Limit::AtMost(EXACT_TOLERANCE),
+        ));
+        checks.push(Check::new(
+            format!("differences/{name}"),
+            format!("largest relative error against five-point differences, {size}"),
+            worst(|c| c.max_rel_err),
+            Limit::AtMost(TOLERANCE),
+        ));
+    }
+    let none = Limit::Exactly(0.0);
+    let failed = report.cases.iter().filter(|c| !c.pass).count();
+    let unreached: usize = report.cases.iter().map(|c| c.unreached.len()).sum();
+    let missed = report.controls.iter().filter(|c| !(c.caught && c.caught_exact)).count();
+    let mistakes = format!(
+        "of {} deliberate mistakes, those that a witness does not catch",
+        report.controls.len()
+    );
+    checks.extend([
+        Check::new("cases", "cases that fail, for any reason", failed as f64, none),
+        Check::new(
+            "unreached",
+            "parameters that should learn and get no gradient",
+            unreached as f64,
+            none,
+        ),
+        Check::new("mistakes", mistakes, missed as f64, none),
+    ]);
+    CheckReport::new(checks)
+}
+
+/// Shares of the bound, and the controls.
+pub(super) fn rounding(report: &RoundingReport) -> CheckReport {
+    let worst = |of: fn(&TensorReport) -> f64| report.tensors.iter().map(of).fold(0.0, f64::max);
+    let outside = report.tensors.iter().filter(|t| !t.pass).count();
+    let missed = report.controls.iter().filter(|c| !c.caught).count();
+    let (single, double) = (worst(|t| t.max_rel_err_f32), worst(|t| t.max_rel_err_f64));
+    CheckReport::new(vec![
+        Check::new(
+            "share",
+            format!(
+                "largest |g − truth| over its derived bound, {} tensors in f32 and f64; largest relative error {} and {}",
+                report.tensors.len(),
+                number(single),
+                number(double)
+            ),
+            worst(|t| t.worst_share_of_bound),
+            Limit::AtMost(1.0),
+        ),
+        Check::new(
+            "outside",
+            "tensors with a number outside its bound",
+            outside as f64,
+            Limit::Exactly(0.0),
+        ),
+        Check::new(
+            "mistakes",
+            format!("of {} deliberate mistakes, those that are not caught", report.controls.len()),
+            missed as f64,
+            Limit::Exactly(0.0),
+        ),
+    ])
+}
+
+/// All runs agree, the control differs.
+pub(super) fn determinism(report: &DeterminismReport) -> CheckReport {
+    let runs = report.runs.iter();
+    let differ = runs
+        .flat_map(|r| r.hashes.iter().zip(&report.runs[0].hashes))
+        .filter(|(a, b)| a != b)
+        .count();
+    let same =
+        report.control.hashes.iter().zip(&report.runs[0].hashes).filter(|(a, b)| a == b).count();
+    let threads: Vec<String> = report.runs.iter().map(|r| r.threads.to_string()).collect();
+    CheckReport::new(vec![
+        Check::new(
+            "threads",
+            format!(
+                "training steps after which the weights differ between {} threads",
+                threads.join(", ")
+            ),
+            differ as f64,
+            Limit::Exactly(0.0),
+        ),
+        Check::new(
+            "seed",
+            "steps after which another seed has the same weights: the comparison can see a difference",
+            same as f64,
+            Limit::Exactly(0.0),
+        ),
+    ])
+}
