@@ -62,7 +62,7 @@ fn pinned(streams: &Streams) -> Result<Check> {
     let candidates = Labels::from_fn(120, 3, |i, j| x[(i, j)] > 0.4 || rng.bernoulli(0.2));
     let config = Config { width: 8, heads: 2, layers: 1, ..Config::new(Preset::Observation) };
     let training = Training { x: &x, candidates: &candidates };
-    let mut fit = BeliefFit::new(&config, training, streams.child("fit"))?;
+    let mut fit = BeliefFit::new(&config, training, streams.child("fit"), None)?;
     for _ in 0..2 {
         fit.advance()?;
     }
