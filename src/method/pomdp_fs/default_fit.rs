@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::belief::checkpoint::{Stored, pack};
 use super::belief::verdict::judge;
 use super::belief::{BeliefFit, Beliefs};
+use super::checkpoint::{open, seal};
 use super::config::Config;
 use super::fit::{History2, Trained, fingerprint};
 use super::model::Weights;
@@ -29,7 +30,9 @@ pub(super) fn fit(
     }
     let streams = context.streams.child("pomdp-fs");
     let name = fingerprint(config, training, context.budget, &streams);
-    let found = stage1(config, training, &name, context)?;
+    let stored = context.observer.resume()?.map(|bytes| parts(&bytes)).transpose()?;
+    let (stored1, stored2) = stored.unwrap_or_default();
+    let (found, done) = stage1(config, training, &name, stored1, context)?;
     let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
     let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
     let hard = (!config.soft).then(|| pseudo.to_mat());
@@ -39,7 +42,7 @@ pub(super) fn fit(
         &config.stage2(),
         context.budget,
         &streams.child("stage2"),
-        context.observer,
+        &mut Stage2Observer { inner: context.observer, stage1: &done, stored: stored2 },
     )?;
     let rho = &found.linear.rho;
     Ok(Fitted {
@@ -71,8 +74,9 @@ fn stage1(
     config: &Config,
     training: &Training<'_>,
     name: &str,
+    stored: Option<Vec<u8>>,
     context: &mut Context<'_>,
-) -> Result<Beliefs> {
+) -> Result<(Beliefs, Vec<u8>)> {
     let observer = &mut *context.observer;
     let streams = context.streams.child("pomdp-fs/stage1");
     let tell = |observer: &mut dyn Observer, phase: &str, done: usize, total: usize| match observer
@@ -83,13 +87,12 @@ fn stage1(
     };
     // A phase of its own: it tells nothing about the time of an epoch.
     tell(observer, "Stage 1: linear", 0, 1)?;
-    let file = observer.resume()?;
-    let stored = file.as_deref().map(|file| Stored::open(file, name)).transpose()?;
+    let stored = stored.as_deref().map(|file| Stored::open(file, name)).transpose()?;
     let mut fit = BeliefFit::new(config, *training, streams, stored.as_ref())?;
     if let Some(stored) = stored {
         stored.networks(&mut fit.state)?;
     }
-    observer.checkpoint(&|| pack(&fit, name))?;
+    observer.checkpoint(&|| join(&pack(&fit, name), None))?;
     tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     let record_epsilon = |fit: &mut BeliefFit<'_>, observer: &mut dyn Observer| {
         let labels = pseudo_labels(&fit.confidence(), training.candidates, config.at_least_one);
@@ -101,8 +104,50 @@ fn stage1(
     while fit.more() {
         fit.advance()?;
         record_epsilon(&mut fit, observer);
-        observer.checkpoint(&|| pack(&fit, name))?;
+        observer.checkpoint(&|| join(&pack(&fit, name), None))?;
         tell(observer, "Stage 1", fit.state.epoch, config.epochs1)?;
     }
-    Ok(fit.finish())
+    let done = pack(&fit, name);
+    Ok((fit.finish(), done))
+}
+
+/// Lets Stage 2 keep its progress beside that of Stage 1.
+struct Stage2Observer<'a> {
+    inner: &'a mut dyn Observer,
+    stage1: &'a [u8],
+    stored: Option<Vec<u8>>,
+}
+
+impl Observer for Stage2Observer<'_> {
+    fn progress(&mut self, phase: &str, done: usize, total: usize) -> bool {
+        self.inner.progress(phase, done, total)
+    }
+
+    fn resume(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.stored.take())
+    }
+
+    fn checkpoint(&mut self, state: &dyn Fn() -> Vec<u8>) -> Result<()> {
+        self.inner.checkpoint(&|| join(self.stage1, Some(&state())))
+    }
+}
+
+/// The progress of both stages in one file: the length of the first, the first, the second if it began.
+fn join(stage1: &[u8], stage2: Option<&[u8]>) -> Vec<u8> {
+    let length = (stage1.len() as u64).to_le_bytes();
+    seal([&length[..], stage1, stage2.unwrap_or_default()].concat())
+}
+
+type Parts = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// What [`join`] put together.
+fn parts(bytes: &[u8]) -> Result<Parts> {
+    let bytes = open(bytes)?;
+    let cut = || -> Option<Parts> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (stage1, stage2) = rest.split_at_checked(length)?;
+        Some((Some(stage1.to_vec()), (!stage2.is_empty()).then(|| stage2.to_vec())))
+    };
+    cut().ok_or_else(|| Error::input("the stored progress is of another version of the program"))
 }

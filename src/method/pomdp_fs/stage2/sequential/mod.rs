@@ -9,6 +9,7 @@
 //! states; from the second on the policy acts. [`pairs`] lets it see two steps ahead where one step
 //! shows nothing. `docs/stage2.md` has costs, measurements and limits.
 
+mod checkpoint;
 pub(crate) mod environment;
 pub mod pairs;
 mod policy;
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use self::checkpoint::fingerprint;
 use self::environment::Environment;
 use self::pairs::Pair;
 use self::policy::Policy;
@@ -126,12 +128,16 @@ pub fn select_features(
             columns = Columns::new(&pairs::with_products(x, &found));
         }
     }
+    let name = fingerprint(x, &targets, settings, budget, streams);
     let steps = budget.min(d).min(settings.longest.unwrap_or(d));
     let cells = targets.cols() as f64;
     let mut policy = Policy::new(d);
     let mut history = Vec::with_capacity(settings.rollouts);
     let mut tally = Tally::new(d, steps, settings.rollouts.div_ceil(2));
-    for r in 0..settings.rollouts {
+    if let Some(stored) = observer.resume()? {
+        history = checkpoint::unpack(&stored, &name, &mut policy.scores, &mut tally)?;
+    }
+    for r in history.len()..settings.rollouts {
         if !observer.progress("Stage 2", r, settings.rollouts) {
             return Err(Error::cancelled());
         }
@@ -164,6 +170,7 @@ pub fn select_features(
         }
         history.push(record);
         policy.learn(settings.rate);
+        observer.checkpoint(&|| checkpoint::pack(&name, &history, &policy.scores, &tally))?;
     }
     let (statistics, score) = tally.finish();
     Ok(Selected { ranking: rank(&score), statistics, history, pairs: found, lambda: factor })
@@ -212,6 +219,16 @@ impl Tally {
             left: zeros(),
             probability: zeros(),
         }
+    }
+
+    /// All that changes from rollout to rollout.
+    fn columns(&self) -> [&Vec<f64>; 5] {
+        [&self.score, &self.count, &self.reward, &self.left, &self.probability]
+    }
+
+    fn columns_mut(&mut self) -> [&mut Vec<f64>; 5] {
+        let Tally { score, count, reward, left, probability, .. } = self;
+        [score, count, reward, left, probability]
     }
 
     fn selected(&mut self, a: usize, step: usize, reward: f64, probabilities: &[f64]) {

@@ -151,6 +151,41 @@ fn same_bits_at_any_thread_count_and_a_stop_is_obeyed() {
     assert_eq!(stopped.unwrap_err().kind(), crate::ErrorKind::Cancelled);
 }
 
+/// Stopped after any rollout and continued: the same bits. Progress of another selection is refused.
+#[test]
+fn an_interrupted_selection_goes_on() {
+    struct Keeps {
+        stop: usize,
+        stored: Option<Vec<u8>>,
+    }
+    impl Observer for Keeps {
+        fn progress(&mut self, _: &str, done: usize, _: usize) -> bool {
+            done < self.stop
+        }
+        fn resume(&mut self) -> Result<Option<Vec<u8>>> {
+            Ok(self.stored.clone())
+        }
+        fn checkpoint(&mut self, state: &dyn Fn() -> Vec<u8>) -> Result<()> {
+            self.stored = Some(state());
+            Ok(())
+        }
+    }
+    let (x, y) = exclusive_or(1);
+    let (targets, settings) = (y.to_mat(), Stage2Settings { rollouts: 6, ..Default::default() });
+    let run = |observer: &mut Keeps, seed| {
+        select_features(&x, &targets, &settings, 6, &Streams::new(seed), observer)
+    };
+    let whole = run(&mut Keeps { stop: 9, stored: None }, 2).unwrap();
+    for stop in [1, 3, 5] {
+        let mut observer = Keeps { stop, stored: None };
+        assert_eq!(run(&mut observer, 2).unwrap_err().kind(), crate::ErrorKind::Cancelled);
+        observer.stop = 9;
+        assert_eq!(run(&mut observer, 2).unwrap(), whole, "stopped after {stop}");
+        let other = run(&mut observer, 3).unwrap_err();
+        assert!(other.message().contains("other data or other settings"), "{other}");
+    }
+}
+
 #[test]
 fn odd_and_bad_input() {
     let ok = |x: &Mat<f32>, targets: &Mat<f32>| {
