@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     // The labels are candidates: the true ones and some that are wrong.
     let options = ReadOptions {
         labels: Some(format!("prefix:{prefix}").parse()?),
-        role: Role::Candidates,
+        role: Some(Role::Candidates),
         ..ReadOptions::default()
     };
     let data = load(&file, &options)?;

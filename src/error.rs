@@ -13,6 +13,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::text::printable;
+
 /// What went wrong, for callers that branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -46,6 +48,10 @@ pub enum Remedy {
     Ignore(String),
     /// What becomes of missing values.
     Impute,
+    /// What becomes of several columns.
+    Columns(ColumnChanges),
+    /// Whether a label column holds joined tags: this one.
+    Tags(String),
     /// How much memory a data set may take.
     MemoryLimit,
     /// Which folder holds the data sets of the catalog.
@@ -54,6 +60,19 @@ pub enum Remedy {
     Fetch(String),
     /// Which metric of a table of results.
     Metric,
+}
+
+/// What to do with columns that cannot be used as they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnChanges {
+    /// The column that names the rows.
+    pub id: Option<String>,
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// Columns of words that become one feature each.
+    pub one_hot: Vec<String>,
+    /// Whether missing values must be filled in.
+    pub impute: bool,
 }
 
 /// An error with its place and its remedy. Cheap to move: one pointer.
@@ -211,7 +230,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
         if let Some(path) = &e.path {
-            write!(f, "{}:", path.display())?;
+            write!(f, "{}:", printable(&path.to_string_lossy()))?;
         }
         if let Some(line) = e.line {
             write!(f, "{}{line}:", if e.path.is_some() { "" } else { "line " })?;
@@ -222,12 +241,13 @@ impl fmt::Display for Error {
         if e.path.is_some() || e.line.is_some() {
             f.write_str(" ")?;
         }
-        f.write_str(&e.message)?;
+        // Names in messages come from files that nobody has looked at.
+        f.write_str(&printable(&e.message))?;
         if let Some((text, caret)) = &e.excerpt {
-            write!(f, "\n  {text}\n  {:caret$}^", "")?;
+            write!(f, "\n  {}\n  {:caret$}^", printable(text), "")?;
         }
         if let Some(hint) = &e.hint {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", printable(hint))?;
         }
         Ok(())
     }

@@ -66,5 +66,6 @@ pub mod prelude;
 pub mod report;
 pub mod rng;
 mod tensors;
+pub(crate) mod text;
 
-pub use error::{Error, ErrorKind, Remedy, Result};
+pub use error::{ColumnChanges, Error, ErrorKind, Remedy, Result};

@@ -11,9 +11,15 @@ pub fn read(data: &[u8], xml: Option<&[u8]>, format: Option<Format>) {
     let (choice, data) = data.split_first().map_or((0, data), |(c, rest)| (*c, rest));
     let options = ReadOptions {
         format,
-        labels: (choice & 1 == 1).then_some(LabelSpec::Last(1 + usize::from(choice >> 6))),
+        labels: match (choice & 1 == 1, choice & 32 == 32) {
+            (true, _) => Some(LabelSpec::Last(1 + usize::from(choice >> 6))),
+            (false, true) => Some(LabelSpec::Tags("tags".to_owned())),
+            _ => None,
+        },
         impute: if choice & 2 == 2 { Impute::Mean } else { Impute::Refuse },
         header: choice & 4 == 0,
+        one_hot: if choice & 8 == 8 { vec!["b".to_owned()] } else { Vec::new() },
+        id: (choice & 16 == 16).then(|| "id".to_owned()),
         max_bytes: MAX_BYTES,
         ..ReadOptions::default()
     };

@@ -8,12 +8,13 @@ use serde_json::{Map, Value, json};
 use super::Context;
 use super::folder::{Folder, Progress};
 use super::input::Input;
-use crate::data::{Dataset, Labels, save};
+use crate::data::{Dataset, Ids, Labels, save};
 use crate::experiment::Epsilon;
 use crate::linalg::Mat;
 use crate::measure::{Comparison, Convention, CoverageForm, METRICS, Scores, Summary};
 use crate::method::pomdp_fs::{Matched, Model};
 use crate::report::selection::label_table;
+use crate::text::{name, printable};
 use crate::{Error, Result, io};
 
 /// The names of all files that a result may hold.
@@ -24,11 +25,12 @@ const SHOWN_METRICS: usize = 4;
 /// Disambiguate, score and reduce new rows with a model of 'select'
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    pomdp-fs apply --model pomdp-fs-mine new.csv --labels prefix:tag_ --role candidates\n  \
-    pomdp-fs apply --model pomdp-fs-mine unlabelled.csv --labels none --features 50\n\n\
-    Rows with candidate labels get pseudo labels, other rows a probability for each label. True\n\
-    labels are never used for that; they only judge the result. Features and labels are found by\n\
-    name, in any order.")]
+    pomdp-fs apply --model pomdp-fs-mine new.csv\n  \
+    pomdp-fs apply --model pomdp-fs-mine known.csv --role truth --features 50\n\n\
+    The model knows its columns: features and labels are found by name, in any order, and all\n\
+    other columns are left out, whatever they hold. Rows with candidate labels get pseudo labels,\n\
+    other rows a probability for each label and 0 or 1. True labels (--role truth) are never used\n\
+    for that; they only judge the result.")]
 pub struct Apply {
     /// A file, or the name of a data set of the catalog
     data: String,
@@ -57,10 +59,11 @@ impl Apply {
     pub fn run(&self, context: &Context) -> Result<bool> {
         let model = Model::load(&self.model)?;
         let count = self.count(&model)?;
-        let dataset = self.input.open(&self.data)?;
-        context.say(format!("{}: {} rows", dataset.name, dataset.n()));
+        let impute = model.description.reading.impute;
+        let dataset = self.input.open_for(&self.data, model.needs(), impute)?;
+        context.say(format!("{}: {} rows", name(&dataset.name), dataset.n()));
         for note in &dataset.source.notes {
-            context.note(format!("  {note}"));
+            context.note(format!("  {}", printable(note)));
         }
         let (columns, matched) =
             model.description.feature_columns(&dataset).map_err(|e| e.in_file(&self.data))?;
@@ -81,7 +84,7 @@ impl Apply {
             Some(out) => out.clone(),
             None => PathBuf::from(format!("pomdp-fs-{}-applied", dataset.name)),
         };
-        let labelled = label(&model, &rows, context)?;
+        let labelled = label(&model, &rows, dataset.ids.as_ref(), context)?;
         let selected = model.best(count);
         let reduced = reduced(&dataset, &columns, selected);
         let folder = Folder::new(&out, &FILES, Progress::None)?;
@@ -143,10 +146,10 @@ struct Labelled {
 
 /// Pseudo labels where there are candidates, else scores; says how good they are as far as that can
 /// be known.
-fn label(model: &Model, rows: &Rows, context: &Context) -> Result<Labelled> {
+fn label(model: &Model, rows: &Rows, ids: Option<&Ids>, context: &Context) -> Result<Labelled> {
     match &rows.candidates {
-        Some(candidates) => disambiguate(model, rows, candidates, context),
-        None => score(model, rows, context),
+        Some(candidates) => disambiguate(model, rows, candidates, ids, context),
+        None => score(model, rows, ids, context),
     }
 }
 
@@ -154,6 +157,7 @@ fn disambiguate(
     model: &Model,
     rows: &Rows,
     candidates: &Labels,
+    ids: Option<&Ids>,
     context: &Context,
 ) -> Result<Labelled> {
     let (pseudo, p) = model.disambiguate(&rows.x, candidates)?;
@@ -179,16 +183,22 @@ fn disambiguate(
         result.insert("epsilon_pseudo".into(), json!(e.pseudo));
     }
     let labels = &model.description.labels;
-    let table = label_table(0..rows.x.rows(), labels, Some(&pseudo), &p)?;
+    let table = label_table(0..rows.x.rows(), ids, labels, &pseudo, &p)?;
     Ok(Labelled { file: FILES[0], table, result })
 }
 
-fn score(model: &Model, rows: &Rows, context: &Context) -> Result<Labelled> {
+fn score(model: &Model, rows: &Rows, ids: Option<&Ids>, context: &Context) -> Result<Labelled> {
     let p = model.score(&rows.x)?;
-    context.say("Labels: no candidates are given, so each label got a probability");
-    let mut result = Map::new();
+    let hard = Labels::from_fn(p.rows(), p.cols(), |i, j| p[(i, j)] >= 0.5);
+    context.say(format!(
+        "Labels: no candidates are given, so each label got a probability, and 1 from 1/2 on: {} labels in \
+         {} rows",
+        hard.count(),
+        hard.rows()
+    ));
+    let mut result = Map::from_iter([("predicted".into(), json!(hard.count()))]);
     if let Some(truth) = &rows.truth {
-        let summary = judge(truth, &p)?;
+        let summary = judge(truth, &p, &hard)?;
         let shown = METRICS.iter().zip(summary.values).take(SHOWN_METRICS);
         let shown: Vec<String> = shown.map(|(m, v)| format!("{} {v:.4}", m.name)).collect();
         context.say(format!(
@@ -198,14 +208,13 @@ fn score(model: &Model, rows: &Rows, context: &Context) -> Result<Labelled> {
         let all = METRICS.iter().zip(summary.values).map(|(m, v)| (m.key.into(), json!(v)));
         result.insert("metrics".into(), Value::Object(all.collect()));
     }
-    let table = label_table(0..rows.x.rows(), &model.description.labels, None, &p)?;
+    let table = label_table(0..rows.x.rows(), ids, &model.description.labels, &hard, &p)?;
     Ok(Labelled { file: FILES[1], table, result })
 }
 
-fn judge(truth: &Labels, p: &Mat<f32>) -> Result<Summary> {
-    let hard = Labels::from_fn(p.rows(), p.cols(), |i, j| p[(i, j)] >= 0.5);
+fn judge(truth: &Labels, p: &Mat<f32>, hard: &Labels) -> Result<Summary> {
     let scores = Scores::new(p.cast());
-    let case = Comparison::new(truth, &scores, &hard)?;
+    let case = Comparison::new(truth, &scores, hard)?;
     Ok(Summary::of(&case, Convention::default(), CoverageForm::OverLabels))
 }
 
@@ -217,6 +226,7 @@ fn reduced(dataset: &Dataset, columns: &[usize], selected: &[usize]) -> Dataset 
         x: dataset.x.select_cols(&columns),
         truth: dataset.truth.clone(),
         candidates: dataset.candidates.clone(),
+        ids: dataset.ids.clone(),
         feature_names: columns.iter().map(|&c| dataset.feature_names[c].clone()).collect(),
         label_names: dataset.label_names.clone(),
         ..Dataset::default()

@@ -14,6 +14,7 @@ use super::settings::Settings;
 use super::setup::Setup;
 use crate::classify::mlknn::Variant;
 use crate::classify::svm::{ConstantLabel, Loss};
+use crate::data::Role;
 use crate::experiment::{
     ClassifierConfig, ClassifierKind, MethodRun, Plan, Results, Scoring, Store, TrainLabels,
     parse_budgets,
@@ -115,7 +116,7 @@ impl Evaluate {
     pub fn run(&self, context: &Context) -> Result<bool> {
         let runs = self.runs(context)?;
         let scoring = self.scoring.scoring(&self.budgets)?;
-        let mut data = self.input.open(&self.data)?;
+        let mut data = self.input.open(&self.data, Role::Truth)?;
         self.setup.add_noise(&mut data)?;
         let mut protocol = self.setup.protocol(&data, context.streams.root(), self.folds)?;
         protocol.repeats = self.repeats;

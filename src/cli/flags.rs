@@ -1,6 +1,6 @@
 //! What the command line calls the values that a library error asks to change.
 
-use crate::{Error, Remedy};
+use crate::{ColumnChanges, Error, Remedy};
 
 /// The error with the flag added to its hint.
 pub(super) fn with_flag(error: Error) -> Error {
@@ -18,12 +18,46 @@ fn flag(remedy: &Remedy) -> String {
         Remedy::Candidates => "--candidates SPEC".to_owned(),
         Remedy::LabelFile => "--xml FILE".to_owned(),
         Remedy::Header => "--no-header".to_owned(),
-        Remedy::Ignore(name) => format!("--ignore '{name}'"),
+        Remedy::Ignore(column) => format!("--ignore {}", list([column])),
         Remedy::Impute => "--impute mean or --impute zero".to_owned(),
+        Remedy::Columns(changes) => column_flags(changes),
+        Remedy::Tags(column) => format!("--labels {}", quoted(&format!("tags:{column}"))),
         Remedy::MemoryLimit => "--max-memory BYTES".to_owned(),
         Remedy::DataFolder => "--data-dir DIR".to_owned(),
         Remedy::Fetch(set) => format!("pomdp-fs data fetch {set} --data-dir DIR"),
         Remedy::Metric => "--metric NAME".to_owned(),
+    }
+}
+
+fn column_flags(changes: &ColumnChanges) -> String {
+    let mut flags = Vec::new();
+    flags.extend(changes.id.as_ref().map(|id| format!("--id {}", quoted(id))));
+    for (flag, columns) in [("--ignore", &changes.ignore), ("--one-hot", &changes.one_hot)] {
+        if !columns.is_empty() {
+            flags.push(format!("{flag} {}", list(columns)));
+        }
+    }
+    if changes.impute {
+        flags.push("--impute mean".to_owned());
+    }
+    flags.join(" ")
+}
+
+/// Names separated by commas, quoted as in CSV where they hold one, as one word of a shell.
+fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    let csv = |name: &String| match name.contains([',', '"']) || name.trim() != name {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.clone(),
+    };
+    quoted(&names.into_iter().map(csv).collect::<Vec<_>>().join(","))
+}
+
+/// One word of a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-.:,/=+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -52,6 +86,13 @@ mod tests {
             Remedy::Header,
             Remedy::Ignore(name()),
             Remedy::Impute,
+            Remedy::Columns(ColumnChanges {
+                id: Some(name()),
+                ignore: vec![name()],
+                one_hot: vec![name()],
+                impute: true,
+            }),
+            Remedy::Tags(name()),
             Remedy::MemoryLimit,
             Remedy::DataFolder,
             Remedy::Fetch(name()),
@@ -67,6 +108,19 @@ mod tests {
             }
         }
         assert!(!known.contains("no-such-flag"));
+    }
+
+    #[test]
+    fn names_survive_the_shell_and_the_list() {
+        let changes = ColumnChanges {
+            id: Some("ticket id".to_owned()),
+            ignore: vec!["a,b".to_owned(), "it's".to_owned()],
+            ..ColumnChanges::default()
+        };
+        assert_eq!(column_flags(&changes), "--id 'ticket id' --ignore '\"a,b\",it'\\''s'");
+        assert_eq!(flag(&Remedy::Ignore("plain_name".to_owned())), "--ignore plain_name");
+        let list = crate::data::split_names("\"a,b\",it's").unwrap();
+        assert_eq!(list, ["a,b", "it's"]);
     }
 
     #[test]

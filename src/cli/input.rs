@@ -6,7 +6,9 @@ use clap::Args;
 
 use super::memory;
 use crate::data::catalog::{self, Cut, Folders};
-use crate::data::{Dataset, Format, Impute, LabelSpec, Part, ReadOptions, Role, split_names};
+use crate::data::{
+    Dataset, Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, split_names,
+};
 use crate::{Error, Result};
 
 /// How to find and read a data set.
@@ -14,15 +16,16 @@ use crate::{Error, Result};
 #[command(next_help_heading = "Reading")]
 pub struct Input {
     /// Label columns: names 'a,b,c', 'prefix:tag_', a count '14' (the last 14), 'first:22', a range
-    /// '104-117' (from 1), or 'none'
+    /// '104-117' (from 1), 'tags:COLUMN' (one column of joined tags such as billing|login), or 'none'
     #[arg(long, value_name = "SPEC")]
     labels: Option<LabelSpec>,
     /// A second label block with the candidates, spelled like --labels
     #[arg(long, value_name = "SPEC")]
     candidates: Option<LabelSpec>,
-    /// What the label block means when there is only one: truth or candidates
-    #[arg(long, value_name = "ROLE", default_value = "truth")]
-    role: Role,
+    /// What the label block means when there is only one: truth or candidates [default: what the file
+    /// says; else candidates in select and apply, truth elsewhere]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<Role>,
     /// File with the candidate labels of the same instances
     #[arg(long, value_name = "FILE")]
     candidates_from: Option<PathBuf>,
@@ -35,9 +38,15 @@ pub struct Input {
     /// Columns to leave out, separated by commas
     #[arg(long, value_name = "NAMES")]
     ignore: Option<String>,
-    /// Missing feature values: refuse, mean or zero
-    #[arg(long, value_name = "HOW", default_value = "refuse")]
-    impute: Impute,
+    /// Column that names the rows; it is carried into all results
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// Columns of words, separated by commas: each word becomes a feature of zeros and ones
+    #[arg(long, value_name = "NAMES")]
+    one_hot: Option<String>,
+    /// Missing feature values: refuse, mean or zero [default: refuse; in apply as in select]
+    #[arg(long, value_name = "HOW")]
+    impute: Option<Impute>,
     /// The first line of the CSV holds numbers, not names
     #[arg(long)]
     no_header: bool,
@@ -74,10 +83,10 @@ impl Place {
 }
 
 impl Input {
-    /// Opens a file, or a set of the catalog by name.
-    pub fn open(&self, what: &str) -> Result<Dataset> {
-        let cut = if self.full { Cut::Full } else { Cut::Paper };
-        catalog::open(what, cut, &self.place.folders(), &self.options()?)
+    /// Opens a file, or a set of the catalog by name. Labels of which nobody says what they mean are
+    /// `unmarked`.
+    pub fn open(&self, what: &str, unmarked: Role) -> Result<Dataset> {
+        self.open_with(what, ReadOptions { unmarked, ..self.options()? })
     }
 
     /// Refuses a computation that takes so many bytes, if that is too much.
@@ -85,17 +94,44 @@ impl Input {
         memory::check(needed, self.max_memory)
     }
 
-    fn options(&self) -> Result<ReadOptions> {
+    /// Opens what a model is applied to: only the columns that it needs are read.
+    pub fn open_for(&self, what: &str, needed: Needed, impute: Impute) -> Result<Dataset> {
+        let options = ReadOptions {
+            unmarked: Role::Candidates,
+            needed: Some(needed),
+            impute: self.impute.unwrap_or(impute),
+            ..self.options()?
+        };
+        self.open_with(what, options)
+    }
+
+    fn open_with(&self, what: &str, options: ReadOptions) -> Result<Dataset> {
+        let cut = if self.full { Cut::Full } else { Cut::Paper };
+        catalog::open(what, cut, &self.place.folders(), &options)
+    }
+
+    /// Whether the user says what a single label block means.
+    pub fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    /// How files are read.
+    pub fn options(&self) -> Result<ReadOptions> {
+        let names = |list: &Option<String>| list.as_deref().map(split_names).transpose();
         Ok(ReadOptions {
             format: self.format,
             labels: self.labels.clone(),
             candidates: self.candidates.clone(),
             role: self.role,
+            unmarked: Role::Truth,
             candidates_from: self.candidates_from.clone(),
             truth_from: self.truth_from.clone(),
             xml: self.xml.clone(),
-            ignore: self.ignore.as_deref().map(split_names).transpose()?.unwrap_or_default(),
-            impute: self.impute,
+            ignore: names(&self.ignore)?.unwrap_or_default(),
+            id: self.id.clone(),
+            one_hot: names(&self.one_hot)?.unwrap_or_default(),
+            needed: None,
+            impute: self.impute.unwrap_or_default(),
             header: !self.no_header,
             part: self.part,
             max_bytes: self.max_memory.unwrap_or(ReadOptions::default().max_bytes),

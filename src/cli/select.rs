@@ -14,18 +14,26 @@ use super::interrupt;
 use super::progress::FitBar;
 use super::settings::Settings;
 use super::setup::Setup;
-use crate::data::Dataset;
+use crate::data::{Dataset, Role};
 use crate::experiment::{
     Budget, Cell, Checkpoint, ClassifierKind, Outcome, Prepared, Request, Results, Selection,
 };
+use crate::measure::METRICS;
 use crate::method::Method;
 use crate::method::pomdp_fs::Config;
 use crate::report::score_table;
-use crate::report::selection::{self, candidates_and_kept, stability_text, summary};
+use crate::report::selection::{
+    self, Written, candidates_and_kept, next_steps, stability_text, summary, suspicious,
+};
+use crate::text::{name, printable};
 use crate::{Error, Result};
 
 /// The fold that is held out, of as many, so that a result can be scored.
 const FOLDS: usize = 5;
+/// Suspicious labels shown on the screen.
+const SHOWN_CELLS: usize = 3;
+/// Metrics of a single line.
+const SHOWN_METRICS: usize = 4;
 /// Features shown on the screen.
 const SHOWN_FEATURES: usize = 10;
 /// Where the progress of a fit is kept.
@@ -35,9 +43,11 @@ const CHECKPOINT: &str = "progress";
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     pomdp-fs select                                  # the embedded Yeast set with 20 % noise\n  \
-    pomdp-fs select mine.arff --role candidates      # your candidate labels, no truth\n  \
-    pomdp-fs select mine.csv --labels prefix:tag_ --budget 10% --set at_least_one=true\n\n\
-    Without known candidates, noise is added to the true labels and a fifth of the rows is held\n\
+    pomdp-fs select mine.csv --labels prefix:tag_    # your own labels, some of them wrong\n  \
+    pomdp-fs select tickets.csv --labels tags:topics --id ticket --ignore subject --seeds 5\n  \
+    pomdp-fs select mine.arff --role truth           # a trial on labels that are right\n\n\
+    Labels of your own files are candidates: the true ones and some that are wrong. With true labels\n\
+    (--role truth, --noise, or a set of the catalog) noise is added and a fifth of the rows is held\n\
     out, so that the result can be scored: the first fold of 'evaluate' with the same seed.")]
 pub struct Select {
     /// A file, or the name of a data set of the catalog ('pomdp-fs data list')
@@ -98,7 +108,12 @@ impl Select {
     pub fn run(&self, context: &Context) -> Result<bool> {
         let begin = Instant::now();
         let config = self.config()?;
-        let mut data = self.input.open(self.data.as_deref().unwrap_or("yeast"))?;
+        // Whoever asks for noise has true labels; whoever has a file of labels has doubts about them.
+        let unmarked = match self.setup.asks_for_noise() {
+            true => Role::Truth,
+            false => Role::Candidates,
+        };
+        let mut data = self.input.open(self.data.as_deref().unwrap_or("yeast"), unmarked)?;
         let noise_added = data.candidates.is_none();
         self.setup.add_noise(&mut data)?;
         let request = self.request(config, &data, noise_added, context)?;
@@ -114,10 +129,13 @@ impl Select {
         let prepared = cell.prepare();
         let noise = prepared.realised_noise().filter(|_| noise_added);
         introduce(&data, &prepared, noise, context);
+        self.say_how_labels_are_read(&data, noise_added, context);
         let checkpoint = folder.path().join(CHECKPOINT);
         let outcome = self.fit(&cell, prepared, &checkpoint, context)?;
-        let selection = Selection::new(&plan, request.config, noise, outcome);
-        selection::write(&selection, folder.path())?;
+        let all_features = cell.score_all_features(&outcome)?;
+        let selection =
+            Selection { all_features, ..Selection::new(&plan, request.config, noise, outcome) };
+        let written = selection::write(&selection, folder.path())?;
         let _ = std::fs::remove_file(checkpoint);
         folder.finish()?;
         let results = Results {
@@ -126,8 +144,30 @@ impl Select {
             failures: Vec::new(),
         };
         tell(&selection, &results, context);
-        finish(&selection, begin.elapsed(), &out, context)?;
+        finish(&selection, &written, begin.elapsed(), &out, context)?;
         Ok(true)
+    }
+
+    /// Which of two readings of the labels was taken, and how to get the other.
+    fn say_how_labels_are_read(&self, data: &Dataset, noise_added: bool, context: &Context) {
+        // Sets of the catalog know what their labels are.
+        let file = self.data.as_deref().is_some_and(|d| d == "-" || Path::new(d).is_file());
+        if !noise_added && self.setup.asks_for_noise() {
+            context.say(
+                "no noise is added: the data have candidate labels (--role truth: true labels)",
+            );
+        } else if self.input.role().is_some() || !file {
+            // The user knows.
+        } else if data.truth.is_none() {
+            context.say(
+                "the labels are read as candidates: the true ones and some that are wrong (--role truth: all \
+                 of them are true, for a trial with added noise)",
+            );
+        } else if noise_added {
+            context.say(
+                "the labels are read as true ones (--role candidates: some of them are wrong, clean them)",
+            );
+        }
     }
 
     fn progress(&self) -> Progress<'static> {
@@ -214,13 +254,13 @@ impl Select {
 fn introduce(data: &Dataset, prepared: &Prepared, noise: Option<f64>, context: &Context) {
     context.say(format!(
         "{}: {} rows, {} features, {} labels",
-        data.name,
+        name(&data.name),
         data.n(),
         data.d(),
         data.labels()
     ));
     for note in &data.source.notes {
-        context.note(format!("  {note}"));
+        context.note(format!("  {}", printable(note)));
     }
     if let Some(rate) = noise {
         context.say(format!(
@@ -233,9 +273,16 @@ fn introduce(data: &Dataset, prepared: &Prepared, noise: Option<f64>, context: &
     }
 }
 
-/// The result on the screen.
+/// The result on the screen: the verdict, what to do, labels, features, scores.
 fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
     let (all, kept) = candidates_and_kept(selection);
+    let result = &selection.outcome.result;
+    if let Some(verdict) = &result.verdict {
+        context.say(format!("\nVerdict: {}. {}", verdict.status.name(), verdict.text));
+        verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
+    }
+    result.notes.iter().for_each(|note| context.say(format!("  {note}")));
+    next_steps(selection).iter().for_each(|step| context.say(format!("  next: {step}")));
     // The printed form has no observation model, and so no noise rate.
     let rate = selection.trained().rho.map_or(String::new(), |r| format!("; noise rate {r:.3}"));
     context.say(format!(
@@ -243,12 +290,6 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
         all - kept,
         100.0 * (all - kept) as f64 / all.max(1) as f64,
     ));
-    let result = &selection.outcome.result;
-    if let Some(verdict) = &result.verdict {
-        context.say(format!("  {}", verdict.text));
-        verdict.warnings.iter().for_each(|w| context.say(format!("  warning: {w}")));
-    }
-    result.notes.iter().for_each(|note| context.say(format!("  {note}")));
     if let Some(s) = &selection.outcome.fitted.stability {
         context.say(format!("  {}", stability_text(s)));
     }
@@ -261,13 +302,18 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
             e.candidate, e.drop_all
         ));
     }
-    context.say(format!("\nFeatures: the best {} of {}", selection.budget, selection.data.d()));
+    tell_suspicious(selection, context);
+    context.say(format!(
+        "\nFeatures: the best {} of {}, and how many of the policy's trial selections chose them",
+        selection.budget,
+        selection.data.d()
+    ));
     let shown = selection.outcome.fitted.ranking.iter().take(SHOWN_FEATURES.min(selection.budget));
     for (k, r) in shown.enumerate() {
         context.say(format!(
-            "  {:>3}. {:<32} score {:.5}, selected in {:.0} % of the rollouts",
+            "  {:>3}. {:<32} score {:.5}, chosen in {:.0} %",
             k + 1,
-            selection.data.feature_names[r.feature],
+            name(&selection.data.feature_names[r.feature]),
             r.score,
             100.0 * selection.trained().features.frequency[r.feature]
         ));
@@ -278,11 +324,45 @@ fn tell(selection: &Selection<'_>, results: &Results, context: &Context) {
             selection.outcome.prepared.test_rows.len(),
         ));
         context.say(score_table(results));
+        if let Some(all) = &selection.all_features {
+            let shown = METRICS.iter().zip(all.measures[0].0).take(SHOWN_METRICS);
+            let shown: Vec<String> = shown.map(|(m, v)| format!("{} {v:.4}", m.name)).collect();
+            context.say(format!(
+                "all {} features, trained on pseudo: {}",
+                all.features,
+                shown.join(", ")
+            ));
+        }
+    }
+}
+
+/// The labels that are most likely wrong.
+fn tell_suspicious(selection: &Selection<'_>, context: &Context) {
+    let cells = suspicious(selection);
+    if cells.is_empty() {
+        return;
+    }
+    context.say("  most suspicious (all of them are in suspicious.csv):");
+    for cell in cells.iter().take(SHOWN_CELLS) {
+        let ids = selection.data.ids.as_ref();
+        let id = ids.map_or(String::new(), |ids| format!(" ({})", name(&ids.values[cell.row])));
+        context.say(format!(
+            "    row {}{id}: '{}' is true with probability {}",
+            cell.row,
+            name(&selection.data.label_names[cell.label]),
+            cell.shown_probability()
+        ));
     }
 }
 
 /// Times, files and JSON.
-fn finish(selection: &Selection<'_>, total: Duration, out: &Path, context: &Context) -> Result<()> {
+fn finish(
+    selection: &Selection<'_>,
+    written: &Written,
+    total: Duration,
+    out: &Path,
+    context: &Context,
+) -> Result<()> {
     let phase = |name: &str| -> f64 {
         let phases = selection.outcome.phases.iter();
         phases.filter(|(phase, _)| phase.starts_with(name)).map(|(_, seconds)| seconds).sum()
@@ -291,9 +371,12 @@ fn finish(selection: &Selection<'_>, total: Duration, out: &Path, context: &Cont
     context.say(format!(
         "\nStage 1 {stage1:.1} s, Stage 2 {stage2:.1} s, all {total:.1} s. Results in {}/: {}",
         out.display(),
-        selection::FILES.join(", ")
+        written.files.join(", ")
     ));
+    written.remark.iter().for_each(|remark| context.say(printable(remark)));
     let mut result = summary(selection, out);
+    let cleaned = written.files.contains(&"cleaned.csv").then(|| out.join("cleaned.csv"));
+    result["cleaned_file"] = json!(cleaned);
     result["seconds"] = json!({ "stage1": stage1, "stage2": stage2, "total": total });
     context.emit(&result)
 }

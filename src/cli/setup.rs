@@ -22,14 +22,22 @@ pub struct SplitOption {
 #[derive(Args, Clone, Debug)]
 pub struct NoiseOptions {
     /// Share of the irrelevant labels that become candidates (0.2 or 20%), if the data have none
-    #[arg(long, alias = "rate", value_name = "RATE", default_value = "20%", value_parser = parse_share)]
-    pub noise: f64,
+    /// [default: 20%]
+    #[arg(long, alias = "rate", value_name = "RATE", value_parser = parse_share)]
+    noise: Option<f64>,
     /// How the noise is drawn: each irrelevant label with the same probability (uniform), the same
     /// share in each row (per-instance), row by row until the share is reached
     /// (global), a share of each label's own (per-label), or towards labels that occur together
     /// (co-occurring)
     #[arg(long, alias = "scheme", value_name = "HOW", default_value = Scheme::Uniform.name())]
     pub noise_scheme: Scheme,
+}
+
+impl NoiseOptions {
+    /// The share.
+    pub fn rate(&self) -> f64 {
+        self.noise.unwrap_or(0.2)
+    }
 }
 
 /// Split, noise and scaling.
@@ -58,6 +66,11 @@ impl Setup {
     /// Whether folds or noise come from files.
     pub fn has_files(&self) -> bool {
         self.split_file.is_some() || self.noise_file.is_some()
+    }
+
+    /// Whether the user asks for noise, which only true labels can be given.
+    pub fn asks_for_noise(&self) -> bool {
+        self.noise.noise.is_some() || self.noise_file.is_some()
     }
 
     /// Gives the data the candidates of the noise file.
@@ -89,7 +102,7 @@ impl Setup {
             repeats: 1,
             splitter: self.split.split,
             given_folds,
-            noise: self.noise.noise,
+            noise: self.noise.rate(),
             scheme: self.noise.noise_scheme,
             scaling: self.scaling,
         })

@@ -2,7 +2,8 @@
 
 pub mod catalog;
 pub(crate) mod choice;
-mod dataset;
+mod clean;
+pub(crate) mod dataset;
 mod info;
 mod labels;
 pub mod noise;
@@ -11,10 +12,15 @@ mod scale;
 pub mod split;
 mod write;
 
-pub use dataset::{Dataset, Source};
+pub use clean::cleaned;
+pub use dataset::{Dataset, Ids, Reading, Source};
 pub use info::{FeatureKinds, Info};
 pub use labels::Labels;
-pub use read::{Format, Impute, LabelSpec, Part, ReadOptions, Role, load, read_bytes, split_names};
+pub use read::{
+    Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, load, read_bytes, split_names,
+    survey::{Column, Kind},
+    survey_table,
+};
 pub(crate) use read::{gunzip, gzip};
 pub use scale::{Scaler, Scaling};
 pub use split::{Folds, Splitter};

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use super::observe::CellObserver;
 use super::scoring::{Scorer, mean_values};
-use super::{CellResult, ClassifierKind, Epsilon, MethodRun, Plan, Prepared, Repeat, Score, tune};
+use super::{
+    Budget, CellResult, ClassifierKind, Epsilon, MethodRun, Plan, Prepared, Repeat, Score, Scoring,
+    TrainLabels, tune,
+};
 use crate::method::{Context, Fitted, Method, Observer, Training};
 use crate::rng::Streams;
 use crate::{Result, checksum};
@@ -112,6 +115,26 @@ impl Cell<'_> {
         };
         let phases = observer.finish();
         Ok(Outcome { result, prepared, fitted, phases })
+    }
+
+    /// The score of the first classifier on all features, trained on the pseudo labels of `outcome`.
+    pub fn score_all_features(&self, outcome: &Outcome) -> Result<Option<Score>> {
+        let scoring = Scoring {
+            train_labels: vec![TrainLabels::Pseudo],
+            classifiers: self.plan.scoring.classifiers.iter().take(1).cloned().collect(),
+            budgets: vec![Budget::Count(self.plan.data.d())],
+            by_chance: false,
+            ..self.plan.scoring.clone()
+        };
+        let scorer = Scorer {
+            method: self.run.method.as_ref(),
+            data: &self.plan.data.x,
+            prepared: &outcome.prepared,
+            fitted: &outcome.fitted,
+            scoring: &scoring,
+            streams: self.streams().child("classify"),
+        };
+        Ok(scorer.scores()?.pop())
     }
 
     /// The streams of this fold; classification draws the same numbers for every method.

@@ -1,8 +1,6 @@
 //! Small data for the tests of this folder.
 
-use std::collections::BTreeMap;
-
-use crate::data::{Dataset, Labels, Source};
+use crate::data::{Dataset, Labels};
 use crate::linalg::Mat;
 
 /// 20 rows, 5 features (0 where not `filled`), 3 labels.
@@ -11,10 +9,8 @@ pub fn small(filled: impl Fn(usize, usize) -> bool) -> Dataset {
         name: "small".into(),
         x: Mat::from_fn(20, 5, |i, j| if filled(i, j) { (i + 2 * j + 1) as f64 } else { 0.0 }),
         truth: Some(Labels::from_fn(20, 3, |i, j| (i + j) % 3 == 0)),
-        candidates: None,
         feature_names: (0..5).map(|j| format!("f{j}")).collect(),
         label_names: (0..3).map(|j| format!("l{j}")).collect(),
-        nominal: BTreeMap::new(),
-        source: Source::default(),
+        ..Dataset::default()
     }
 }

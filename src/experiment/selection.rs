@@ -1,10 +1,11 @@
 //! Selection: one cell of POMDP-FS, with everything that it learned.
 
 use super::{
-    Budget, ClassifierConfig, ClassifierKind, MethodRun, Outcome, Plan, Protocol, Scoring,
+    Budget, ClassifierConfig, ClassifierKind, MethodRun, Outcome, Plan, Protocol, Score, Scoring,
     TrainLabels,
 };
 use crate::data::Dataset;
+use crate::linalg::Mat;
 use crate::method::Silent;
 use crate::method::pomdp_fs::{Config, Consensus, Description, Model, PomdpFs, Trained};
 use crate::{Error, Result};
@@ -59,6 +60,9 @@ pub struct Selection<'a> {
     pub noise: Option<f64>,
     /// Rows, labels, ranking, scores.
     pub outcome: Outcome,
+    /// The score of the classifier on all features, trained on the pseudo labels, to compare with; None
+    /// without held-out rows.
+    pub all_features: Option<Score>,
 }
 
 impl<'a> Selection<'a> {
@@ -66,7 +70,7 @@ impl<'a> Selection<'a> {
     pub fn new(plan: &Plan<'a>, config: Config, noise: Option<f64>, outcome: Outcome) -> Self {
         let data = plan.data;
         let (budget, seed) = (plan.scoring.largest(data.d()), plan.protocol.seed);
-        Selection { data, config, budget, seed, noise, outcome }
+        Selection { data, config, budget, seed, noise, outcome, all_features: None }
     }
 
     /// What POMDP-FS learned besides labels and ranking.
@@ -89,12 +93,20 @@ impl<'a> Selection<'a> {
                 labels: self.data.label_names.clone(),
                 nominal: self.data.nominal.clone(),
                 ranking: self.outcome.result.ranking.clone(),
+                reading: self.data.source.reading.clone(),
                 settings: self.config.clone(),
             },
             scaler: self.outcome.prepared.scaler.clone(),
+            means: column_means(&self.data.x, &self.outcome.prepared.train_rows),
             weights: self.trained().weights.clone(),
         }
     }
+}
+
+fn column_means(x: &Mat<f64>, rows: &[usize]) -> Vec<f64> {
+    let n = rows.len().max(1) as f64;
+    // Divided first: a sum of huge values must not overflow.
+    (0..x.cols()).map(|j| rows.iter().map(|&i| x[(i, j)] / n).sum()).collect()
 }
 
 /// Cleans the candidate labels of all rows and ranks the features.

@@ -109,7 +109,7 @@ impl LineChart {
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             .x_label_area_size(26)
-            .y_label_area_size(50)
+            .y_label_area_size(66)
             .build_cartesian_2d(across.clone(), up.clone())?;
         let whole = |x: &f64| if x.fract() == 0.0 { format!("{x}") } else { String::new() };
         chart
@@ -120,7 +120,7 @@ impl LineChart {
             .axis_style(GRID)
             .x_labels(8)
             .y_labels(5)
-            .label_style(("sans-serif", 15).into_font().color(&MUTED))
+            .label_style(("sans-serif", 16).into_font().color(&MUTED))
             .x_label_formatter(&whole)
             .y_label_formatter(&|y| short(*y, up.end - up.start))
             .draw()?;
@@ -170,6 +170,8 @@ pub(super) fn short(value: f64, span: f64) -> String {
         s if s >= 0.2 => 2,
         s if s >= 0.02 => 3,
         s if s >= 0.002 => 4,
+        s if s >= 0.0002 => 5,
+        s if s >= 0.00002 => 6,
         _ if value.abs() < 1e-9 * span => return "0".to_owned(),
         _ => return format!("{value:.1e}"),
     };

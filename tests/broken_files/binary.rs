@@ -187,7 +187,7 @@ fn candidates_alone_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("d.arff");
     std::fs::write(&path, format!("{HEAD}@data\n1,x,1\n")).unwrap();
-    let options = ReadOptions { role: Role::Candidates, ..ReadOptions::default() };
+    let options = ReadOptions { role: Some(Role::Candidates), ..ReadOptions::default() };
     let set = load(&path, &options).unwrap();
     assert!(set.truth.is_none() && set.candidates.is_some());
 }

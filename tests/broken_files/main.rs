@@ -2,6 +2,7 @@
 //! memory that the file does not justify. The messages are in `snapshots/`.
 
 mod binary;
+mod mutated;
 #[path = "../skip/mod.rs"]
 mod skip;
 mod text;

@@ -67,11 +67,14 @@ fn rows_without_labels_get_scores_and_fewer_columns() {
     let dir = trained();
     let features = Dataset { candidates: None, truth: None, label_names: Vec::new(), ..toy(30) };
     write(&features, dir.path(), "new.csv");
-    let result = apply(dir.path(), &["new.csv", "--labels", "none", "--features", "5"]);
+    let result = apply(dir.path(), &["new.csv", "--features", "5"]);
     let files = contents(&dir.path().join("out"));
     assert_eq!(files.keys().collect::<Vec<_>>(), ["label_scores.csv", "reduced.csv"]);
     let scores = text(&dir.path().join("out/label_scores.csv"));
-    assert!(scores.starts_with("row,p(role 0),p(role 1),p(role 2)\n0,0."), "{scores}");
+    assert!(
+        scores.starts_with("row,role 0,role 1,role 2,p(role 0),p(role 1),p(role 2)\n0,"),
+        "{scores}"
+    );
     assert_eq!(scores.lines().count(), 31);
     let options = ReadOptions { labels: Some(LabelSpec::None), ..ReadOptions::default() };
     let reduced = load(dir.path().join("out/reduced.csv"), &options).unwrap();
@@ -87,6 +90,28 @@ fn rows_without_labels_get_scores_and_fewer_columns() {
     assert_eq!(result["selected"].as_array().unwrap().len(), 5);
 }
 
+/// A column that the model does not need may hold anything.
+#[test]
+fn columns_that_are_not_needed_are_not_read() {
+    let dir = trained();
+    let features = Dataset { candidates: None, truth: None, label_names: Vec::new(), ..toy(30) };
+    write(&features, dir.path(), "new.csv");
+    let plain = text(&dir.path().join("new.csv"));
+    let with_text: String = plain
+        .lines()
+        .enumerate()
+        .map(|(i, line)| match i {
+            0 => format!("remark,{line},remark\n"),
+            _ => format!("\"a, b\nc\",{line},{i} EUR\n"),
+        })
+        .collect();
+    std::fs::write(dir.path().join("text.csv"), with_text).unwrap();
+    apply(dir.path(), &["new.csv"]);
+    let expected = contents(&dir.path().join("out"));
+    apply(dir.path(), &["text.csv"]);
+    assert_eq!(contents(&dir.path().join("out")), expected);
+}
+
 #[test]
 fn true_labels_only_judge() {
     let dir = trained();
@@ -98,7 +123,7 @@ fn true_labels_only_judge() {
     let judged = text(&dir.path().join("out/label_scores.csv"));
     let bare = Dataset { truth: None, label_names: Vec::new(), ..known };
     write(&bare, dir.path(), "bare.csv");
-    apply(dir.path(), &["bare.csv", "--labels", "none"]);
+    apply(dir.path(), &["bare.csv"]);
     assert_eq!(text(&dir.path().join("out/label_scores.csv")), judged);
 }
 
@@ -124,7 +149,7 @@ fn what_cannot_be_applied_is_refused() {
     let cases: [(&[&str], &str); 6] = [
         (&["few.csv", "--labels", "none"], "the data have no feature 'gene 2' (and 5 more of 8)"),
         (&["bare.csv", "--labels", "none", "--no-header"], "8 features are expected and 2"),
-        (&["few.csv"], "nothing says which columns are labels"),
+        (&["few.csv"], "the data have no feature 'gene 2' (and 5 more of 8)"),
         (&["renamed.csv"], "the model knows no label 'a'"),
         (&["train.csv", "--features", "9"], "--features is 9, the model has 1 to 8"),
         (&["none.csv"], "none.csv"),

@@ -5,6 +5,8 @@ mod interruption;
 mod one_pipeline;
 mod results;
 mod stability;
+mod tickets;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -4,13 +4,15 @@ use pomdp_fs::data::Dataset;
 
 use super::{contents, program, refused, select, text, toy, unknown_truth, write};
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
+    "cleaned.csv",
     "config.json",
     "history.csv",
     "model.safetensors",
     "pseudo_labels.csv",
     "ranking.csv",
     "report.html",
+    "suspicious.csv",
 ];
 
 #[test]
@@ -71,7 +73,7 @@ fn the_truth_does_not_leak() {
     write(&unknown_truth(90), dir.path(), "unknown.csv");
     select(dir.path(), &["known.csv", "--out", "known"]);
     select(dir.path(), &["unknown.csv", "--out", "unknown"]);
-    for file in ["ranking.csv", "pseudo_labels.csv", "model.safetensors"] {
+    for file in ["ranking.csv", "pseudo_labels.csv", "suspicious.csv", "model.safetensors"] {
         let bytes = |run: &str| std::fs::read(dir.path().join(run).join(file)).unwrap();
         assert!(bytes("known") == bytes("unknown"), "{file}");
     }
@@ -107,8 +109,73 @@ fn reports_of_unusual_runs_are_whole_and_safe() {
         let html = text(&dir.path().join("out/report.html"));
         assert!(!html.contains("<script") && !html.contains("NaN"), "{args:?}");
         assert!(html.trim_end().ends_with("</html>"));
+        // Every chart has words, every head of a table says what it heads, every name is isolated.
+        let count = |text: &str| html.matches(text).count();
+        assert_eq!(count("<figure"), count("role=\"img\""), "{args:?}");
+        assert_eq!(count("<th "), count("scope=\"col\"") + count("scope=\"row\""));
+        assert_eq!(count("<th>"), 0);
+        assert!(count("<bdi>") > 1);
         assert_eq!(html.contains("&lt;script&gt;"), args.contains(&"one.csv"));
     }
+}
+
+/// A single label block: which reading is taken, and what the other one is.
+#[test]
+fn labels_of_a_strangers_file_are_candidates() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = unknown_truth(60);
+    write(&data, dir.path(), "marked.csv");
+    let plain = text(&dir.path().join("marked.csv")).replace("candidate:", "");
+    std::fs::write(dir.path().join("plain.csv"), plain).unwrap();
+    let labels = ["plain.csv", "--labels", "prefix:role", "--json", "r.json"];
+    let run = |more: &[&str]| {
+        let said = select(dir.path(), &[&labels[..], more].concat());
+        let result: serde_json::Value =
+            serde_json::from_str(&text(&dir.path().join("r.json"))).unwrap();
+        (said, result)
+    };
+    let (said, result) = run(&[]);
+    assert!(said.contains("read as candidates") && said.contains("--role truth"), "{said}");
+    let count = data.candidates.as_ref().unwrap().count() as u64;
+    assert_eq!((result["candidates"].as_u64(), result["noise"].is_null()), (Some(count), true));
+    for truth in [&["--role", "truth"][..], &["--noise", "20%"]] {
+        let (said, result) = run(truth);
+        assert!(result["noise"].as_f64().unwrap() > 0.0, "{said}");
+        assert_eq!(said.contains("--role candidates"), truth[0] == "--noise", "{said}");
+        assert!(!dir.path().join("pomdp-fs-plain/cleaned.csv").exists(), "a trial cleans nothing");
+    }
+    let (said, result) = run(&["--role", "candidates", "--noise", "20%"]);
+    assert!(result["noise"].is_null() && said.contains("no noise is added"), "{said}");
+}
+
+/// Names that would steer a terminal are shown, not obeyed.
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let evil = "\u{1b}[31mred\u{202e}";
+    let mut data = unknown_truth(40);
+    data.feature_names[0] = evil.to_owned();
+    data.label_names[0] = format!("{evil}{}", "long".repeat(80));
+    write(&data, dir.path(), "evil.csv");
+    let output = program(dir.path(), &[&["select", "evil.csv"], &super::QUICK[..]].concat())
+        .output()
+        .unwrap();
+    let (_, refusal) =
+        refused(dir.path(), &["select", "evil.csv", "--labels", "none", "--ignore", "gone"]);
+    for shown in [
+        &String::from_utf8(output.stdout).unwrap(),
+        &String::from_utf8(output.stderr).unwrap(),
+        &refusal,
+    ] {
+        assert!(
+            !shown.contains(['\u{1b}', '\u{202e}'])
+                && !shown
+                    .contains("longlonglonglonglonglonglonglonglonglonglonglonglonglonglonglong"),
+            "{shown:?}"
+        );
+    }
+    let html = text(&dir.path().join("pomdp-fs-evil/report.html"));
+    assert!(html.contains("<bdi>\\u{1b}[31mred\\u{202e}</bdi>"), "isolated and escaped");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::cli::Context;
 use crate::cli::input::Input;
-use crate::data::{self, Format, noise};
+use crate::data::{self, Format, Role, noise};
 
 /// Convert a data set; what is written is read back the same
 #[derive(Args)]
@@ -41,7 +41,7 @@ struct Converted {
 
 impl Convert {
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
-        let mut dataset = self.input.open(&self.data)?;
+        let mut dataset = self.input.open(&self.data, Role::Truth)?;
         if let Some(path) = &self.noise {
             let made = noise::read(path, super::truth(&dataset)?)?;
             dataset.candidates = Some(made.candidates);

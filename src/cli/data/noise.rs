@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::Context;
 use crate::cli::input::Input;
 use crate::cli::setup::NoiseOptions;
+use crate::data::Role;
 use crate::data::noise::{self, Scheme};
 use crate::experiment::Protocol;
 use crate::{Result, io};
@@ -45,9 +46,9 @@ struct Made {
 impl NoiseCommand {
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
         io::check_writable(&self.out)?;
-        let dataset = self.input.open(&self.data)?;
+        let dataset = self.input.open(&self.data, Role::Truth)?;
         let truth = super::truth(&dataset)?;
-        let NoiseOptions { noise: rate, noise_scheme: scheme } = self.noise;
+        let (rate, scheme) = (self.noise.rate(), self.noise.noise_scheme);
         let seed = context.streams.root();
         let streams = Protocol { seed, ..Protocol::default() }.streams(self.repeat);
         let made = noise::inject(truth, scheme, rate, &streams)?;

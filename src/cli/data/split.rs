@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::Context;
 use crate::cli::input::Input;
 use crate::cli::setup::SplitOption;
-use crate::data::{Splitter, split};
+use crate::data::{Role, Splitter, split};
 use crate::experiment::{Protocol, Repeat};
 use crate::{Error, Result, io};
 
@@ -45,7 +45,7 @@ struct Made {
 impl Split {
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
         io::check_writable(&self.out)?;
-        let dataset = self.input.open(&self.data)?;
+        let dataset = self.input.open(&self.data, Role::Truth)?;
         let (seed, splitter) = (context.streams.root(), self.split.split);
         let protocol = Protocol { seed, splitter, folds: self.folds, ..Protocol::default() };
         let drawn = Repeat::new(&dataset, &protocol, self.repeat, true)?;

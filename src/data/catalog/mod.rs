@@ -11,7 +11,7 @@ mod folders;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::read_bytes;
+use super::read::{STDIN, read_bytes};
 use super::{Dataset, ReadOptions, load};
 use crate::{Error, Remedy, Result, io};
 pub use cut::{Rule, first_labels};
@@ -158,7 +158,7 @@ pub fn find(name: &str) -> Result<Entry> {
 pub fn open(what: &str, cut: Cut, folders: &Folders, options: &ReadOptions) -> Result<Dataset> {
     let path = std::path::Path::new(what);
     // A folder of results may well be called like a set.
-    if path.is_file() {
+    if path.is_file() || what == STDIN {
         return load(path, options);
     }
     match find(what) {

@@ -1,7 +1,8 @@
 //! `MatrixBuilder`: rows as they come in, cell by cell, into the final matrices: nothing is held twice.
 
 use super::layout::{Layout, Use};
-use super::options::{Impute, ReadOptions};
+use super::options::{Impute, ReadOptions, Role};
+use super::texts::{Texts, Words};
 use crate::data::Labels;
 use crate::linalg::Mat;
 use crate::{Error, Remedy, Result};
@@ -14,9 +15,12 @@ pub(crate) struct MatrixBuilder {
     x: Vec<f64>,
     truth: Vec<bool>,
     candidates: Vec<bool>,
+    texts: Texts,
     rows: usize,
     limit: u64,
     impute: Impute,
+    /// Names of the features, where a model has means for them.
+    means: Option<Vec<f64>>,
 }
 
 /// The finished matrices.
@@ -24,6 +28,8 @@ pub(crate) struct Matrices {
     pub(crate) x: Mat<f64>,
     pub(crate) truth: Option<Labels>,
     pub(crate) candidates: Option<Labels>,
+    /// What the text columns became.
+    pub(crate) words: Words,
 }
 
 impl MatrixBuilder {
@@ -44,9 +50,11 @@ impl MatrixBuilder {
             x: Vec::new(),
             truth: Vec::new(),
             candidates: Vec::new(),
+            texts: Texts::new(layout, options),
             rows: 0,
             limit: options.max_bytes,
             impute: options.impute,
+            means: options.needed.as_ref().map(|n| n.means_of(&layout.feature_names)),
         };
         rows.begin()?;
         for column in 0..layout.uses.len() {
@@ -57,6 +65,7 @@ impl MatrixBuilder {
         rows.x.clear();
         rows.truth.clear();
         rows.candidates.clear();
+        rows.texts.clear();
         rows.rows = 0;
         Ok(rows)
     }
@@ -65,6 +74,7 @@ impl MatrixBuilder {
     pub(crate) fn begin(&mut self) -> Result<()> {
         let row_bytes = self.blank.0.len() * 8 + self.blank.1.len() + self.blank.2.len();
         let needed = (self.rows as u64 + 1).saturating_mul(row_bytes as u64);
+        let needed = needed.saturating_add(self.texts.bytes());
         if needed > self.limit {
             return Err(too_big(needed, self.limit));
         }
@@ -76,6 +86,7 @@ impl MatrixBuilder {
         self.x.extend_from_slice(&self.blank.0);
         self.truth.extend_from_slice(&self.blank.1);
         self.candidates.extend_from_slice(&self.blank.2);
+        self.texts.begin();
         self.rows += 1;
         Ok(())
     }
@@ -91,9 +102,14 @@ impl MatrixBuilder {
             Use::Candidate(j) => {
                 self.candidates[row * self.blank.2.len() + j as usize] = yes_or_no(value)?;
             }
-            Use::Ignored => {}
+            Use::Id | Use::OneHot(_) | Use::Tags | Use::Ignored => {}
         }
         Ok(())
+    }
+
+    /// Keeps the text of a column of which [`Use::is_text`] holds; blank where it is missing.
+    pub(crate) fn put_text(&mut self, column: usize, text: &[u8]) {
+        self.texts.put(self.uses[column], text);
     }
 
     /// Marks a cell as missing.
@@ -122,14 +138,24 @@ impl MatrixBuilder {
         }
         self.x.shrink_to_fit();
         let mut x = Mat::from_vec(self.rows, self.blank.0.len(), self.x);
-        fill_missing(&mut x, self.impute, notes);
+        fill_missing(&mut x, self.impute, self.means.as_deref(), notes);
+        let (words, tags) = self.texts.finish(&mut x, self.limit, notes)?;
+        let (tagged_truth, tagged_candidates) = match tags {
+            Some((Role::Truth, labels)) => (Some(labels), None),
+            Some((Role::Candidates, labels)) => (None, Some(labels)),
+            None => (None, None),
+        };
+        if x.cols() == 0 {
+            return Err(Error::found("no feature", "at least one"));
+        }
         let labels = |cells: Vec<bool>, cols: usize| {
             (cols > 0).then(|| Labels::from_vec(self.rows, cols, cells))
         };
         Ok(Matrices {
-            truth: labels(self.truth, self.blank.1.len()),
-            candidates: labels(self.candidates, self.blank.2.len()),
+            truth: tagged_truth.or(labels(self.truth, self.blank.1.len())),
+            candidates: tagged_candidates.or(labels(self.candidates, self.blank.2.len())),
             x,
+            words,
         })
     }
 }
@@ -158,7 +184,13 @@ pub(crate) fn yes_or_no(value: f64) -> Result<bool> {
 }
 
 /// Replaces the missing values (NaN inside this reader) column by column.
-pub(crate) fn fill_missing(x: &mut Mat<f64>, impute: Impute, notes: &mut Vec<String>) {
+/// `means` are those of a model; without them the mean is that of the known values.
+pub(crate) fn fill_missing(
+    x: &mut Mat<f64>,
+    impute: Impute,
+    means: Option<&[f64]>,
+    notes: &mut Vec<String>,
+) {
     if impute == Impute::Refuse {
         return;
     }
@@ -169,9 +201,10 @@ pub(crate) fn fill_missing(x: &mut Mat<f64>, impute: Impute, notes: &mut Vec<Str
         if known.len() == n {
             continue;
         }
-        let value = match impute {
+        let value = match (impute, means) {
+            (Impute::Mean, Some(means)) => means[j],
             // Divided first: a sum of huge values must not overflow.
-            Impute::Mean => known.iter().map(|v| v / known.len() as f64).sum(),
+            (Impute::Mean, None) => known.iter().map(|v| v / known.len() as f64).sum(),
             _ => 0.0,
         };
         for i in 0..n {
@@ -182,7 +215,11 @@ pub(crate) fn fill_missing(x: &mut Mat<f64>, impute: Impute, notes: &mut Vec<Str
         cells += n - known.len();
         columns += 1;
     }
-    let how = if impute == Impute::Mean { "the column's mean" } else { "zero" };
+    let how = match (impute, means) {
+        (Impute::Mean, Some(_)) => "the mean of the rows that trained the model",
+        (Impute::Mean, None) => "the column's mean",
+        _ => "zero",
+    };
     if cells > 0 {
         notes
             .push(format!("missing values: {cells} cells in {columns} features filled with {how}"));
@@ -198,8 +235,11 @@ mod tests {
         let nan = f64::NAN;
         let mut x = Mat::from_vec(3, 3, vec![1.0, nan, 5.0, nan, nan, 6.0, 3.0, nan, 7.0]);
         let mut notes = Vec::new();
-        fill_missing(&mut x, Impute::Mean, &mut notes);
+        let mut again = x.clone();
+        fill_missing(&mut x, Impute::Mean, None, &mut notes);
         assert_eq!(x.as_slice(), [1.0, 0.0, 5.0, 2.0, 0.0, 6.0, 3.0, 0.0, 7.0]);
+        fill_missing(&mut again, Impute::Mean, Some(&[9.0, 8.0, 7.0]), &mut Vec::new());
+        assert_eq!(again.as_slice(), [1.0, 8.0, 5.0, 9.0, 8.0, 6.0, 3.0, 8.0, 7.0]);
         assert_eq!(notes, ["missing values: 4 cells in 2 features filled with the column's mean"]);
     }
 

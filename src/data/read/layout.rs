@@ -3,9 +3,10 @@
 //! What decides, in this order: [`ReadOptions::labels`], the label XML, MEKA's `-C` in the relation name, the
 //! prefixes `label:` and `candidate:` that this program writes. Nothing else: there is no guess.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::options::{LabelSpec, ReadOptions, Role, no_such_column};
+use super::blocks::{main_block, second_block};
+use super::options::{ReadOptions, Role, no_such_column};
 use crate::{Error, Remedy, Result};
 
 /// Prefix of a column with true labels in the files that this program writes.
@@ -14,10 +15,6 @@ pub(crate) const LABEL: &str = "label:";
 pub(crate) const CANDIDATE: &str = "candidate:";
 /// Prefix of a feature whose own name would look like one of these.
 pub(crate) const FEATURE: &str = "feature:";
-
-/// What messages call [`ReadOptions::labels`] and [`ReadOptions::candidates`].
-const LABEL_CHOICE: &str = "the choice of label columns";
-const CANDIDATE_CHOICE: &str = "the choice of candidate columns";
 
 /// The column name of a feature: marked as one if it would be taken for something else.
 pub(crate) fn feature_column(name: &str) -> String {
@@ -31,7 +28,20 @@ pub(crate) enum Use {
     Feature(u32),
     Truth(u32),
     Candidate(u32),
+    /// Names the row.
+    Id,
+    /// Words that become features.
+    OneHot(u32),
+    /// Joined tags.
+    Tags,
     Ignored,
+}
+
+impl Use {
+    /// Is the text of the field kept, whatever it is?
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Use::Id | Use::OneHot(_) | Use::Tags)
+    }
 }
 
 /// The decision for a whole file.
@@ -41,6 +51,12 @@ pub(crate) struct Layout {
     pub(crate) label_names: Vec<String>,
     pub(crate) has_truth: bool,
     pub(crate) has_candidates: bool,
+    /// Names of the columns of words.
+    pub(crate) one_hot: Vec<String>,
+    /// Name of the column of ids.
+    pub(crate) id: Option<String>,
+    /// The column of joined tags, and what they mean.
+    pub(crate) tags: Option<(usize, Role)>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -51,15 +67,8 @@ pub(crate) struct Declared {
     pub(crate) xml: Option<(Vec<String>, String)>,
     /// MEKA's `-C`: positive counts from the start, negative from the end.
     pub(crate) meka: Option<i64>,
-}
-
-/// Columns of the two blocks, and names of the labels.
-#[derive(Default)]
-struct Blocks {
-    truth: Vec<usize>,
-    candidates: Vec<usize>,
-    label_names: Vec<String>,
-    note: String,
+    /// Columns without a name of their own: left out unless they are chosen.
+    pub(crate) unnamed: Vec<usize>,
 }
 
 impl Layout {
@@ -72,7 +81,8 @@ impl Layout {
         let mut blocks = main_block(names, declared, options)?;
         if let Some(spec) = &options.candidates {
             second_block(&mut blocks, spec, names)?;
-        } else if options.role == Role::Candidates && blocks.candidates.is_empty() {
+        } else if blocks.candidates.is_empty() && options.role_of(blocks.marked) == Role::Candidates
+        {
             blocks.candidates = std::mem::take(&mut blocks.truth);
         }
         let mut uses = vec![None; names.len()];
@@ -82,198 +92,130 @@ impl Layout {
         for (j, &c) in blocks.candidates.iter().enumerate() {
             uses[c] = Some(Use::Candidate(j as u32));
         }
+        if let Some(c) = blocks.tags {
+            uses[c] = Some(Use::Tags);
+        }
         for name in &options.ignore {
-            let c = names.iter().position(|n| n == name);
-            let c = c.ok_or_else(|| {
-                no_such_column(name, names, "the list of columns to leave out", None)
-                    .remedy(Remedy::Ignore(name.clone()))
-            })?;
-            if uses[c].replace(Use::Ignored).is_some() {
-                return Err(Error::config(format!(
-                    "'{name}' is a label and among the columns to leave out"
-                ))
-                .remedy(Remedy::Ignore(name.clone())));
+            set_aside(&mut uses, names, name, IGNORED, Use::Ignored)
+                .map_err(|e| e.remedy(Remedy::Ignore(name.clone())))?;
+        }
+        let (id, one_hot) = kept_texts(&mut uses, names, options)?;
+        declared.unnamed.iter().for_each(|&c| _ = uses[c].get_or_insert(Use::Ignored));
+        if let Some(needed) = options.needed.as_ref().filter(|n| options.header && !n.numbered) {
+            let wanted: HashSet<&str> = needed.features.iter().map(String::as_str).collect();
+            for (c, name) in names.iter().enumerate() {
+                if uses[c].is_none() && !wanted.contains(plain_name(name)) {
+                    uses[c] = Some(Use::Ignored);
+                }
             }
         }
         let mut feature_names = Vec::new();
         let decide = |(c, used): (usize, Option<Use>)| {
             used.unwrap_or_else(|| {
-                let name = names[c].strip_prefix(FEATURE).unwrap_or(names[c]);
-                feature_names.push(name.to_owned());
+                feature_names.push(plain_name(names[c]).to_owned());
                 Use::Feature(feature_names.len() as u32 - 1)
             })
         };
-        let uses = uses.into_iter().enumerate().map(decide).collect();
-        if feature_names.is_empty() {
+        let uses: Vec<Use> = uses.into_iter().enumerate().map(decide).collect();
+        unique(names, &uses)?;
+        if feature_names.is_empty() && one_hot.is_empty() && options.needed.is_none() {
             return Err(Error::input("every column is a label, no feature is left")
                 .hint("check which columns are chosen as labels")
                 .remedy(Remedy::Labels));
         }
+        let role = options.role_of(blocks.marked);
         Ok(Layout {
             uses,
             feature_names,
             has_truth: !blocks.truth.is_empty(),
             has_candidates: !blocks.candidates.is_empty(),
             label_names: blocks.label_names,
+            one_hot,
+            id,
+            tags: blocks.tags.map(|c| (c, role)),
             notes: vec![blocks.note],
         })
     }
 }
 
-fn main_block(names: &[&str], declared: &Declared, options: &ReadOptions) -> Result<Blocks> {
-    if options.labels == Some(LabelSpec::None) {
-        return Ok(Blocks { note: "labels: none, as chosen".to_owned(), ..Blocks::default() });
-    }
-    if let Some(spec) = &options.labels {
-        let columns = spec.resolve(names, LABEL_CHOICE).map_err(|e| e.remedy(Remedy::Labels))?;
-        let note = format!("labels: {} columns, as chosen", columns.len());
-        return Ok(plain_block(names, columns, note));
-    }
-    if let Some((labels, file)) = &declared.xml {
-        return xml_block(names, labels, file);
-    }
-    if let Some(count) = declared.meka {
-        let n = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-        let (spec, end) = match count < 0 {
-            true => (LabelSpec::Last(n), "last"),
-            false => (LabelSpec::First(n), "first"),
-        };
-        let what = format!("-C {count} in the relation name");
-        let columns = spec.resolve(names, &what)?;
-        return Ok(plain_block(names, columns, format!("labels: the {end} {n} columns ({what})")));
-    }
-    prefixed_block(names)
+/// What messages call [`ReadOptions::ignore`].
+const IGNORED: &str = "the list of columns to leave out";
+
+/// The name of a feature in the file, without the mark that says so.
+fn plain_name(name: &str) -> &str {
+    name.strip_prefix(FEATURE).unwrap_or(name)
 }
 
-fn plain_block(names: &[&str], columns: Vec<usize>, note: String) -> Blocks {
-    Blocks {
-        label_names: columns.iter().map(|&c| names[c].to_owned()).collect(),
-        truth: columns,
-        candidates: Vec::new(),
-        note,
+/// Gives every column called `name` to `used`; none may be something else already.
+fn set_aside(
+    uses: &mut [Option<Use>],
+    names: &[&str],
+    name: &str,
+    what: &str,
+    used: Use,
+) -> Result<()> {
+    let columns: Vec<usize> = (0..names.len()).filter(|&c| names[c] == name).collect();
+    if columns.is_empty() {
+        return Err(no_such_column(name, names, what, None));
     }
-}
-
-/// Where the columns of a label are.
-struct LabelColumns<'a> {
-    first: usize,
-    truth: Option<usize>,
-    candidate: Option<usize>,
-    label: &'a String,
-}
-
-/// Labels by name, in the order of the columns. A label may have a column with the truth, one with
-/// the candidates, or both.
-fn xml_block(names: &[&str], labels: &[String], file: &str) -> Result<Blocks> {
-    let mut position: HashMap<&str, usize> = HashMap::with_capacity(names.len());
-    position.extend(names.iter().enumerate().map(|(c, n)| (*n, c)));
-    let find = |label: &str| {
-        // Some XML files keep the backslashes of the ARFF.
-        let plain = label.replace('\\', "");
-        position.get(label).or_else(|| position.get(plain.as_str())).copied()
-    };
-    let mut found: Vec<LabelColumns> = Vec::new();
-    for label in labels {
-        let truth = find(label);
-        let candidate = find(&format!("{CANDIDATE}{label}"));
-        match truth.or(candidate) {
-            Some(first) => found.push(LabelColumns { first, truth, candidate, label }),
-            None => {
-                let what = format!("the label file {file}");
-                let other = "is this the label file of another data set? give the right one";
-                return Err(
-                    no_such_column(label, names, &what, Some(other)).remedy(Remedy::LabelFile)
-                );
-            }
+    for c in columns {
+        if uses[c].replace(used).is_some_and(|before| before != used) {
+            let shown = crate::text::name(name);
+            return Err(Error::config(format!(
+                "'{shown}' is in {what} and has another meaning, too: a label, an id or a column to leave out"
+            )));
         }
     }
-    let xml_order: Vec<usize> = found.iter().map(|f| f.first).collect();
-    found.sort_by_key(|f| f.first);
-    let block = |pick: fn(&LabelColumns) -> Option<usize>| {
-        let columns: Vec<usize> = found.iter().filter_map(pick).collect();
-        match columns.len() {
-            0 => Ok(columns),
-            n if n == found.len() => Ok(columns),
-            n => Err(Error::input(format!(
-                "{n} of the {} labels of {file} have a column of their own and the others only one called '{CANDIDATE}…'",
-                found.len()
-            ))),
+    Ok(())
+}
+
+/// The columns of ids and of words. What a model knows of them is used where the file has it.
+fn kept_texts(
+    uses: &mut [Option<Use>],
+    names: &[&str],
+    options: &ReadOptions,
+) -> Result<(Option<String>, Vec<String>)> {
+    let known = options.needed.as_ref().and_then(|n| n.id.clone());
+    let known = known.filter(|id| names.contains(&id.as_str()));
+    let id = options.id.clone().or(known);
+    if let Some(id) = &id {
+        set_aside(uses, names, id, "the choice of the id column", Use::Id)?;
+    }
+    let mut one_hot = options.one_hot.clone();
+    if let Some(needed) = &options.needed {
+        let found = needed.one_hot.keys().filter(|c| names.contains(&c.as_str()));
+        one_hot.extend(found.cloned());
+    }
+    one_hot.dedup();
+    for (k, column) in one_hot.iter().enumerate() {
+        let what = "the list of columns of words";
+        set_aside(uses, names, column, what, Use::OneHot(k as u32))?;
+    }
+    Ok((id, one_hot))
+}
+
+/// Columns that are used must have names of their own.
+fn unique(names: &[&str], uses: &[Use]) -> Result<()> {
+    let mut seen: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for (c, name) in names.iter().enumerate().filter(|(c, _)| uses[*c] != Use::Ignored) {
+        if let Some(first) = seen.insert(name, c) {
+            return Err(Error::input(format!(
+                "columns {} and {} are both called '{}'",
+                first + 1,
+                c + 1,
+                crate::text::name(name)
+            ))
+            .hint("rename one of them, or leave both out")
+            .remedy(Remedy::Ignore((*name).to_owned())));
         }
-    };
-    let (truth, candidates) = (block(|f| f.truth)?, block(|f| f.candidate)?);
-    let order = if xml_order.is_sorted() { "in" } else { "not in" };
-    Ok(Blocks {
-        note: format!(
-            "labels: {} names in {file}, which are {order} the order of the columns; column order is kept",
-            labels.len()
-        ),
-        label_names: found.iter().map(|f| f.label.clone()).collect(),
-        truth,
-        candidates,
-    })
-}
-
-fn prefixed_block(names: &[&str]) -> Result<Blocks> {
-    let pick = |prefix: &str| -> (Vec<usize>, Vec<String>) {
-        let tagged = names.iter().enumerate();
-        let tagged = tagged.filter_map(|(c, n)| Some((c, n.strip_prefix(prefix)?.to_owned())));
-        tagged.unzip()
-    };
-    let (truth, truth_names) = pick(LABEL);
-    let (candidates, candidate_names) = pick(CANDIDATE);
-    if truth.is_empty() && candidates.is_empty() {
-        return Err(Error::input("nothing says which columns are labels")
-            .hint(
-                "put the label XML beside the ARFF, or choose the columns: names a,b,c, prefix:tag_, \
-                 a count 14 (the last 14), first:22, a range 104-117, or none",
-            )
-            .remedy(Remedy::Labels));
     }
-    if !truth.is_empty() && !candidates.is_empty() && truth_names != candidate_names {
-        return Err(Error::input(format!(
-            "the columns '{LABEL}…' and '{CANDIDATE}…' do not name the same labels in the same order"
-        )));
-    }
-    let label_names = if truth.is_empty() { candidate_names } else { truth_names };
-    Ok(Blocks {
-        note: format!("labels: {} columns marked '{LABEL}' or '{CANDIDATE}'", label_names.len()),
-        truth,
-        candidates,
-        label_names,
-    })
-}
-
-fn second_block(blocks: &mut Blocks, spec: &LabelSpec, names: &[&str]) -> Result<()> {
-    let columns =
-        spec.resolve(names, CANDIDATE_CHOICE).map_err(|e| e.remedy(Remedy::Candidates))?;
-    if columns.len() != blocks.label_names.len() {
-        return Err(Error::config(format!(
-            "{CANDIDATE_CHOICE} names {} columns, the truth has {}",
-            columns.len(),
-            blocks.label_names.len()
-        ))
-        .remedy(Remedy::Candidates));
-    }
-    if let Some(&both) = columns.iter().find(|c| blocks.truth.contains(c)) {
-        return Err(Error::config(format!(
-            "column '{}' is chosen as a label and as a candidate",
-            names[both]
-        ))
-        .remedy(Remedy::Candidates));
-    }
-    blocks.note += &format!(
-        "; candidates: {} columns, as chosen, paired with the labels in order ('{}' with '{}')",
-        columns.len(),
-        names[columns[0]],
-        blocks.label_names[0]
-    );
-    blocks.candidates = columns;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::read::options::LabelSpec;
 
     fn decide(names: &[&str], declared: Declared, options: &ReadOptions) -> Result<Layout> {
         Layout::decide(names, &declared, options)
@@ -282,7 +224,7 @@ mod tests {
     #[test]
     fn xml_names_win_over_order() {
         let xml = Some((vec!["z".to_owned(), "b".to_owned()], "f.xml".to_owned()));
-        let declared = Declared { xml, meka: Some(1) };
+        let declared = Declared { xml, meka: Some(1), ..Declared::default() };
         let layout = decide(&["a", "b", "c", "z"], declared, &ReadOptions::default()).unwrap();
         assert_eq!(layout.label_names, ["b", "z"]);
         assert_eq!(layout.feature_names, ["a", "c"]);
@@ -293,7 +235,7 @@ mod tests {
     #[test]
     fn meka_counts_from_both_ends() {
         let names = ["a", "b", "c"];
-        let declared = |n| Declared { xml: None, meka: Some(n) };
+        let declared = |n| Declared { meka: Some(n), ..Declared::default() };
         let options = ReadOptions::default();
         assert_eq!(decide(&names, declared(1), &options).unwrap().label_names, ["a"]);
         assert_eq!(decide(&names, declared(-2), &options).unwrap().label_names, ["b", "c"]);
@@ -305,7 +247,8 @@ mod tests {
     fn features_only_when_told() {
         let names = ["a", "label:x"];
         let options = ReadOptions { labels: Some(LabelSpec::None), ..ReadOptions::default() };
-        let layout = decide(&names, Declared { xml: None, meka: Some(1) }, &options).unwrap();
+        let layout =
+            decide(&names, Declared { meka: Some(1), ..Declared::default() }, &options).unwrap();
         assert_eq!(layout.feature_names, names);
         assert!(layout.label_names.is_empty() && !layout.has_truth && !layout.has_candidates);
     }
@@ -325,7 +268,7 @@ mod tests {
         assert_eq!((layout.uses[0], layout.uses[3]), (Use::Truth(0), Use::Candidate(0)));
         let options = ReadOptions {
             labels: Some(LabelSpec::First(1)),
-            role: Role::Candidates,
+            role: Some(Role::Candidates),
             ignore: vec!["label:x".to_owned()],
             ..ReadOptions::default()
         };

@@ -2,8 +2,9 @@
 //! labels are found by name, and everything that was decided is written into the notes.
 
 mod arff;
+mod blocks;
 mod builder;
-mod csv;
+pub(crate) mod csv;
 mod gzip;
 mod inflate;
 pub(crate) mod layout;
@@ -13,20 +14,27 @@ mod mat;
 mod mulan_xml;
 pub(crate) mod number;
 pub(crate) mod options;
+mod problems;
 mod sniff;
+pub(crate) mod survey;
+pub(crate) mod tags;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::dataset::{Reading, TableColumns};
 use super::{Dataset, Labels, Source};
 use crate::checksum::hex;
 use crate::{Error, Result};
 pub(crate) use gzip::{pack as gzip, unpack_all as gunzip};
-pub use options::{Format, Impute, LabelSpec, Part, ReadOptions, Role, split_names};
+pub use options::{Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, split_names};
+use survey::Column;
 
 /// What a reader hands back.
 pub(crate) struct Parsed {
@@ -38,12 +46,23 @@ pub(crate) struct Parsed {
     pub(crate) numbered_features: bool,
     pub(crate) format: String,
     pub(crate) notes: Vec<String>,
+    /// Where a table has its labels.
+    pub(crate) table: Option<TableColumns>,
 }
 
-/// Reads the data set in the file `path`.
+/// What stands for standard input.
+pub(crate) const STDIN: &str = "-";
+
+/// Reads the data set in the file `path`, or from standard input for `-`.
 pub fn load(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     let path = path.as_ref();
     let place = |e: Error| if e.path().is_some() { e } else { e.in_file(path) };
+    if path == Path::new(STDIN) {
+        return second_labels(
+            from_stdin(options).map_err(|e| e.in_file("standard input"))?,
+            options,
+        );
+    }
     if path.is_dir() {
         return Err(place(Error::found("a folder", "a data file")));
     }
@@ -51,9 +70,29 @@ pub fn load(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     let xml = || label_file(path, options);
     let mut dataset = parse(file, &stem(path), &xml, options).map_err(place)?;
     dataset.source.origin = path.display().to_string();
+    second_labels(dataset, options)
+}
+
+/// What comes through a pipe is kept: it cannot be read again when its labels are clean.
+fn from_stdin(options: &ReadOptions) -> Result<Dataset> {
+    let mut bytes = Vec::new();
+    let limit = options.max_bytes.saturating_mul(4);
+    let read = std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes);
+    if read.map_err(lines::read_error)? as u64 > limit {
+        return Err(builder::too_big(limit, options.max_bytes));
+    }
+    let mut dataset = parse(&bytes[..], "stdin", &|| Ok(None), options)?;
+    dataset.source.origin = "standard input".to_owned();
+    dataset.source.piped = Some(Arc::new(bytes));
+    Ok(dataset)
+}
+
+/// Adds the label block of another file, if one is named.
+fn second_labels(mut dataset: Dataset, options: &ReadOptions) -> Result<Dataset> {
     if let Some(other) = &options.candidates_from {
         let labels = labels_from(other, options, &mut dataset)?;
         dataset.candidates = Some(labels);
+        dataset.source.table = None;
     }
     if let Some(other) = &options.truth_from {
         let labels = labels_from(other, options, &mut dataset)?;
@@ -102,11 +141,22 @@ fn parse(
         dispatch(&mut raw, xml, options)?
     };
     drain(&mut raw)?;
+    let matrices = parsed.matrices;
+    let reading = Reading {
+        id: matrices.words.ids.as_ref().map(|ids| ids.name.clone()),
+        one_hot: matrices.words.one_hot,
+        tags: match &options.labels {
+            Some(LabelSpec::Tags(column)) => Some(column.clone()),
+            _ => None,
+        },
+        impute: options.impute,
+    };
     Ok(Dataset {
         name: name.to_owned(),
-        x: parsed.matrices.x,
-        truth: parsed.matrices.truth,
-        candidates: parsed.matrices.candidates,
+        x: matrices.x,
+        truth: matrices.truth,
+        candidates: matrices.candidates,
+        ids: matrices.words.ids,
         feature_names: parsed.feature_names,
         label_names: parsed.label_names,
         nominal: parsed.nominal,
@@ -116,8 +166,48 @@ fn parse(
             format: parsed.format,
             numbered_features: parsed.numbered_features,
             notes: parsed.notes,
+            reading,
+            table: parsed.table,
+            piped: None,
         },
     })
+}
+
+/// The text of a table that may be packed.
+pub(crate) fn csv_text(bytes: Vec<u8>) -> Result<Vec<u8>> {
+    if !bytes.starts_with(&gzip::MAGIC) {
+        return Ok(bytes);
+    }
+    let mut text = Vec::new();
+    let limit = ReadOptions::default().max_bytes.saturating_mul(4);
+    let mut unpacked = gzip::Gunzip::new(BufReader::new(&bytes[..]), limit);
+    unpacked.read_to_end(&mut text).map_err(lines::read_error)?;
+    Ok(text)
+}
+
+/// What is in each column of the table `path`, whether it can be used or not; None if it is no
+/// table of separated values. Also the number of rows.
+pub fn survey_table(path: &Path, options: &ReadOptions) -> Result<Option<(usize, Vec<Column>)>> {
+    let file = File::open(path).map_err(|e| Error::io(path, "read", &e))?;
+    let mut raw = BufReader::with_capacity(1 << 16, file);
+    let head = raw.fill_buf().map_err(lines::read_error)?;
+    let place = |e: Error| e.in_file(path);
+    if head.starts_with(&gzip::MAGIC) {
+        let unpacked = gzip::Gunzip::new(&mut raw, options.max_bytes.saturating_mul(4));
+        return survey_text(BufReader::with_capacity(1 << 16, unpacked), options).map_err(place);
+    }
+    survey_text(raw, options).map_err(place)
+}
+
+fn survey_text(
+    mut reader: impl BufRead,
+    options: &ReadOptions,
+) -> Result<Option<(usize, Vec<Column>)>> {
+    let head = reader.fill_buf().map_err(lines::read_error)?;
+    match options.format.map_or_else(|| sniff::sniff(head), Ok)? {
+        Format::Csv => csv::survey(reader, options.header).map(Some),
+        _ => Ok(None),
+    }
 }
 
 fn dispatch(
@@ -202,7 +292,9 @@ fn labels_from(path: &Path, options: &ReadOptions, dataset: &mut Dataset) -> Res
         candidates: None,
         candidates_from: None,
         truth_from: None,
-        role: Role::Truth,
+        role: Some(Role::Truth),
+        id: None,
+        needed: None,
         ..options.clone()
     };
     let other = load(path, &alone)?;
@@ -255,56 +347,4 @@ impl<R: Read> Read for Hashing<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ARFF: &str = "@relation r\n@attribute a numeric\n@attribute l {0,1}\n@attribute m {0,1}\n@data\n1,0,1\n2,1,1\n";
-    const XML: &str = "<labels><label name='m'><label name='l'/></label></labels>";
-
-    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, bytes) in files {
-            std::fs::write(dir.path().join(name), bytes).unwrap();
-        }
-        dir
-    }
-
-    #[test]
-    fn the_label_file_is_found_beside_packed_and_split_files() {
-        let packed = gzip::pack(ARFF.as_bytes());
-        let dir = folder(&[
-            ("x.xml", XML.as_bytes()),
-            ("x-train.arff", ARFF.as_bytes()),
-            ("x.arff.gz", &packed),
-        ]);
-        for (file, format) in [("x-train.arff", "arff, dense"), ("x.arff.gz", "arff, dense, gzip")]
-        {
-            let set = load(dir.path().join(file), &ReadOptions::default()).unwrap();
-            assert_eq!(set.label_names, ["l", "m"], "{file}");
-            assert_eq!(set.source.format, format);
-            let notes = set.source.notes.join("\n");
-            assert!(notes.contains("hierarchy") && notes.contains("not in the order"), "{notes}");
-        }
-        let set = load(dir.path().join("x.arff.gz"), &ReadOptions::default()).unwrap();
-        assert_eq!(set.source.sha256, crate::checksum::sha256(&packed));
-        assert_eq!(set.name, "x");
-    }
-
-    #[test]
-    fn two_files_are_joined_by_label_name() {
-        let candidates = "m,a,l\n1,9,0\n1,9,0\n";
-        let dir = folder(&[("y.csv", b"a,l,m\n1,0,1\n2,1,1\n"), ("c.csv", candidates.as_bytes())]);
-        let labels = Some(LabelSpec::Names(vec!["l".to_owned(), "m".to_owned()]));
-        let other = Some(dir.path().join("c.csv"));
-        let options =
-            ReadOptions { labels, candidates_from: other.clone(), ..ReadOptions::default() };
-        let set = load(dir.path().join("y.csv"), &options).unwrap();
-        assert_eq!(set.candidates.as_ref().unwrap().as_slice(), [false, true, false, true]);
-        assert!(
-            set.source.notes.last().unwrap().contains("1 true labels are not among the candidates")
-        );
-        let options = ReadOptions { candidates_from: None, truth_from: other, ..options };
-        let turned = load(dir.path().join("y.csv"), &options).unwrap();
-        assert_eq!((turned.truth, turned.candidates), (set.candidates, set.truth));
-    }
-}
+mod tests;

@@ -1,7 +1,10 @@
 //! What the user says about a file that the file does not say itself.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use super::number::parse_index;
 use crate::data::choice::choice;
@@ -17,7 +20,9 @@ pub struct ReadOptions {
     /// Which columns are a second label block with the candidates (ARFF, CSV).
     pub candidates: Option<LabelSpec>,
     /// What the label block means when there is only one.
-    pub role: Role,
+    pub role: Option<Role>,
+    /// What it means when neither [`ReadOptions::role`] nor the file says.
+    pub unmarked: Role,
     /// File whose label block is the candidates of this one.
     pub candidates_from: Option<PathBuf>,
     /// File whose label block is the truth of this one.
@@ -26,6 +31,12 @@ pub struct ReadOptions {
     pub xml: Option<PathBuf>,
     /// Columns to leave out (ARFF, CSV).
     pub ignore: Vec<String>,
+    /// Column that names the rows (ARFF, CSV).
+    pub id: Option<String>,
+    /// Columns of words, of which each word becomes a feature of zeros and ones (ARFF, CSV).
+    pub one_hot: Vec<String>,
+    /// What a model needs of the file; everything else is left out (ARFF, CSV).
+    pub needed: Option<Needed>,
     /// What to do with missing feature values.
     pub impute: Impute,
     /// Does the first line of a CSV name the columns?
@@ -42,15 +53,61 @@ impl Default for ReadOptions {
             format: None,
             labels: None,
             candidates: None,
-            role: Role::Truth,
+            role: None,
+            unmarked: Role::Truth,
             candidates_from: None,
             truth_from: None,
             xml: None,
             ignore: Vec::new(),
+            id: None,
+            one_hot: Vec::new(),
+            needed: None,
             impute: Impute::Refuse,
             header: true,
             part: Part::All,
             max_bytes: 4 << 30,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// What a label block means, of which the file says `marked`.
+    pub(crate) fn role_of(&self, marked: Option<Role>) -> Role {
+        // A second block has the candidates, so the first one has the truth.
+        let second = self.candidates.is_some() || self.candidates_from.is_some();
+        let unmarked = if second { Role::Truth } else { self.unmarked };
+        self.role.or(marked).unwrap_or(unmarked)
+    }
+}
+
+/// The columns that a model needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Needed {
+    /// Names of the features.
+    pub features: Vec<String>,
+    /// The features have numbers instead of names, so that columns are taken by position.
+    pub numbered: bool,
+    /// Names of the labels; a file may have none of them.
+    pub labels: Vec<String>,
+    /// Words of the columns that are one feature per word.
+    pub one_hot: BTreeMap<String, Vec<String>>,
+    /// Column that names the rows, if the file has it.
+    pub id: Option<String>,
+    /// Column of joined tags, if the file has it.
+    pub tags: Option<String>,
+    /// Value of each feature for [`Impute::Mean`]: the mean of the rows that trained the model.
+    pub means: BTreeMap<String, f64>,
+}
+
+impl Needed {
+    /// The means for the features `names` of a file: by name, or by position where neither side has
+    /// names.
+    pub(crate) fn means_of(&self, names: &[String]) -> Vec<f64> {
+        let known = |name: &String| self.means.get(name).copied();
+        let by_position = !names.iter().any(|n| self.means.contains_key(n));
+        match by_position && names.len() == self.features.len() {
+            true => self.features.iter().map(|n| known(n).unwrap_or(0.0)).collect(),
+            false => names.iter().map(|n| known(n).unwrap_or(0.0)).collect(),
         }
     }
 }
@@ -82,11 +139,13 @@ pub enum Role {
 choice!(Role { Truth => "truth", Candidates => "candidates" });
 
 /// What to do with missing feature values. Missing labels are always refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Impute {
     /// Stop at the first one.
+    #[default]
     Refuse,
-    /// The mean of the column's known values.
+    /// The mean of the column's known values, or of the rows that trained a model.
     Mean,
     /// Zero.
     Zero,
@@ -108,11 +167,14 @@ pub enum Part {
 choice!(Part { All => "all", Train => "train", Test => "test" });
 
 /// Which columns are labels. As text: `a,b,c` (names; quote as in CSV), `prefix:TAG_`,
-/// `14` or `last:14`, `first:22`, `104-117` (columns from 1), `none`.
+/// `14` or `last:14`, `first:22`, `104-117` (columns from 1), `tags:COLUMN` (one column of joined
+/// tags), `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSpec {
     /// No column: the file has features only.
     None,
+    /// One column with all tags of a row, joined by `|`, `;` or `,`.
+    Tags(String),
     /// These names.
     Names(Vec<String>),
     /// All names that start with this.
@@ -139,6 +201,9 @@ impl FromStr for LabelSpec {
         }
         if let Some(prefix) = text.strip_prefix("prefix:").filter(|p| !p.is_empty()) {
             return Ok(LabelSpec::Prefix(prefix.to_owned()));
+        }
+        if let Some(column) = text.strip_prefix("tags:").filter(|c| !c.is_empty()) {
+            return Ok(LabelSpec::Tags(column.to_owned()));
         }
         if let Some(n) = text.strip_prefix("first:") {
             return Ok(LabelSpec::First(count(n)?));
@@ -186,6 +251,10 @@ impl LabelSpec {
         };
         let columns: Vec<usize> = match self {
             LabelSpec::None => Vec::new(),
+            LabelSpec::Tags(column) => {
+                let found = names.iter().position(|n| n == column);
+                vec![found.ok_or_else(|| no_such_column(column, names, what, None))?]
+            }
             LabelSpec::First(n) | LabelSpec::Last(n) if *n > total => return Err(too_many(*n)),
             LabelSpec::Range(_, to) if *to > total => return Err(too_many(*to)),
             LabelSpec::First(n) => (0..*n).collect(),
@@ -251,6 +320,8 @@ mod tests {
             "names:none".parse::<LabelSpec>().unwrap(),
             LabelSpec::Names(vec!["none".to_owned()])
         );
+        assert_eq!(resolve("tags:b").unwrap(), [1]);
+        assert!(resolve("tags:z").unwrap_err().contains("'z'"));
         assert_eq!(resolve("prefix:tag_").unwrap(), [2, 3]);
         assert_eq!(resolve("2").unwrap(), [3, 4]);
         assert_eq!(resolve("last:2").unwrap(), [3, 4]);

@@ -70,7 +70,7 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
             let complete = head.iter().rposition(|&b| b == b'\n').unwrap_or(head.len());
             let whole = head[..complete].split(|&b| b == b'\n').map(|l| trim(l).0);
             let whole: Vec<&[u8]> = whole.filter(|l| !l.is_empty()).collect();
-            let pairs = whole.iter().any(|l| l.contains(&b':'));
+            let pairs = whole.iter().any(|l| l[0] != b'#' && l.contains(&b':'));
             if pairs && whole.iter().enumerate().all(|(i, l)| looks(l) || (i == 0 && is_sizes(l))) {
                 return Ok(Format::Libsvm);
             }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn content_decides() {
-        let cases: [(&[u8], Format); 16] = [
+        let cases: [(&[u8], Format); 17] = [
             (b"@relation x\n", Format::Arff),
             (b"\xef\xbb\xbf% c\n\n  @RELATION x\n", Format::Arff),
             (b"% only the start of a long comment", Format::Arff),
@@ -134,6 +134,7 @@ mod tests {
             (b"1,2,3\n4,5,6\n", Format::Csv),
             (b"1 18446744073709551615:1\n", Format::Libsvm),
             (b"1 1:1\n2 99999999999999999999999:1\n", Format::Libsvm),
+            (b"# made: today\n1,2,3\n4,5,6\n", Format::Csv),
         ];
         for (head, format) in cases {
             assert_eq!(sniff(head).unwrap(), format, "{}", String::from_utf8_lossy(head));

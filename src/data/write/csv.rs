@@ -1,4 +1,4 @@
-//! CSV with marked columns: features by name, `label:NAME` for truth, `candidate:NAME` for candidates.
+//! CSV with marked columns: ids, features by name, `label:NAME` for truth, `candidate:NAME` for candidates.
 
 use super::blocks;
 use crate::data::Dataset;
@@ -6,7 +6,7 @@ use crate::data::read::layout::{CANDIDATE, LABEL, feature_column};
 use crate::{Error, Result};
 
 /// The whole file.
-pub(super) fn bytes(dataset: &Dataset, delimiter: u8) -> Result<Vec<u8>> {
+pub(crate) fn bytes(dataset: &Dataset, delimiter: u8) -> Result<Vec<u8>> {
     let blocks = blocks(dataset);
     let mut out = csv::WriterBuilder::new()
         .delimiter(delimiter)
@@ -18,10 +18,12 @@ pub(super) fn bytes(dataset: &Dataset, delimiter: u8) -> Result<Vec<u8>> {
         let prefix = if *truth { LABEL } else { CANDIDATE };
         dataset.label_names.iter().map(move |n| format!("{prefix}{n}"))
     });
-    out.write_record(features.chain(labels)).map_err(fail)?;
+    let id = dataset.ids.iter().map(|ids| ids.name.clone());
+    out.write_record(id.chain(features).chain(labels)).map_err(fail)?;
     let mut row: Vec<String> = Vec::new();
     for i in 0..dataset.n() {
         row.clear();
+        row.extend(dataset.ids.iter().map(|ids| ids.values[i].clone()));
         row.extend(dataset.x.row(i).iter().map(f64::to_string));
         for (_, block) in &blocks {
             row.extend(block.row(i).iter().map(|&on| u8::from(on).to_string()));

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::read::Format;
 use super::{Dataset, Labels};
 use crate::{Error, Result, io};
+pub(crate) use csv::bytes as csv_bytes;
 
 /// Writes `dataset` to `path`; the format is the one that the extension names (`.arff`, `.csv`,
 /// `.tsv`, `.svm`, `.libsvm`), unless `format` says another. Returns the files that were written.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::model::Description;
-use crate::data::Dataset;
+use super::model::{Description, Model};
+use crate::data::{Dataset, Needed};
+use crate::text::name;
 use crate::{Error, Result};
 
 /// How the columns were found.
@@ -13,6 +14,22 @@ pub enum Matched {
     Name,
     /// By their places, since one side has numbers instead of names.
     Position,
+}
+
+impl Model {
+    /// What a file must have for this model, and what its missing values become.
+    pub fn needs(&self) -> Needed {
+        let d = &self.description;
+        Needed {
+            features: d.features.clone(),
+            numbered: d.numbered_features,
+            labels: d.labels.clone(),
+            one_hot: d.reading.one_hot.clone(),
+            id: d.reading.id.clone(),
+            tags: d.reading.tags.clone(),
+            means: d.features.iter().cloned().zip(self.means.iter().copied()).collect(),
+        }
+    }
 }
 
 impl Description {
@@ -69,7 +86,7 @@ impl Description {
             "the model needs every feature that it was trained with; names must be spelled alike"
                 .to_owned()
         };
-        let message = format!("the data have no feature '{}'{others}", wanted[first]);
+        let message = format!("the data have no feature '{}'{others}", name(&wanted[first]));
         Err(Error::input(message).hint(hint))
     }
 
@@ -77,12 +94,15 @@ impl Description {
     pub fn label_columns(&self, data: &Dataset) -> Result<Vec<usize>> {
         let names = &data.label_names;
         if let Some(unknown) = names.iter().find(|n| !self.labels.contains(n)) {
-            return Err(Error::input(format!("the model knows no label '{unknown}'"))
-                .hint(format!("its labels are {}", self.labels.join(", "))));
+            return Err(Error::input(format!("the model knows no label '{}'", name(unknown)))
+                .hint(format!(
+                    "its labels are {}",
+                    self.labels.iter().map(|l| name(l)).collect::<Vec<_>>().join(", ")
+                )));
         }
         let place = |label: &String| {
             names.iter().position(|n| n == label).ok_or_else(|| {
-                Error::input(format!("the data have no label '{label}'")).hint(
+                Error::input(format!("the data have no label '{}'", name(label))).hint(
                     "every label of the model is needed; a label that is never a candidate is a \
                      column of zeros",
                 )
@@ -111,6 +131,7 @@ mod tests {
             labels: names(&["x", "y"]),
             nominal: BTreeMap::from([(0, names(&["no", "yes"]))]),
             ranking: (0..features.len()).collect(),
+            reading: Default::default(),
             settings: Config::default(),
         }
     }

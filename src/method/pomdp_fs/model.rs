@@ -16,7 +16,7 @@ use super::belief::network::BeliefNetwork;
 use super::config::{Config, Preset};
 use super::network::Network;
 use super::stage1::labels::{confidence, pseudo_labels};
-use crate::data::{Labels, Scaler};
+use crate::data::{Labels, Reading, Scaler};
 use crate::linalg::Mat;
 use crate::method::observation::LinearModel;
 use crate::method::observation::context::{ContextWeights, OWN};
@@ -30,7 +30,7 @@ use crate::{Error, Result, checksum, io};
 pub const WEIGHTS: &str = "model.safetensors";
 /// File with what they mean.
 pub const CONFIG: &str = "config.json";
-const FORMAT: &str = "pomdp-fs model 1";
+const FORMAT: &str = "pomdp-fs model 2";
 
 /// Everything that new rows need.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Model {
     pub description: Description,
     /// From raw to scaled features.
     pub scaler: Scaler,
+    /// Mean of each raw feature over the rows that trained: what a missing value becomes.
+    pub means: Vec<f64>,
     /// What was learned.
     pub weights: Weights,
 }
@@ -73,6 +75,9 @@ pub struct Description {
     pub nominal: BTreeMap<usize, Vec<String>>,
     /// All features, best first.
     pub ranking: Vec<usize>,
+    /// How the data were read.
+    #[serde(default)]
+    pub reading: Reading,
     /// Settings of the fit.
     pub settings: Config,
 }
@@ -107,6 +112,7 @@ impl Model {
         let (centre, factor): (Vec<f64>, Vec<f64>) = self.scaler.columns().iter().copied().unzip();
         packer.put("scale.centre", &[centre.len()], &centre);
         packer.put("scale.factor", &[factor.len()], &factor);
+        packer.put("means", &[self.means.len()], &self.means);
         packer.pack(Some(("format", FORMAT.to_owned())))
     }
 
@@ -256,9 +262,10 @@ fn unpack(description: Description, bytes: &[u8]) -> Result<Model> {
     };
     let centre = arrays.get_shaped::<f64>("scale.centre", &[features])?;
     let factor = arrays.get_shaped::<f64>("scale.factor", &[features])?;
-    finite("scaling", centre.iter().chain(&factor))?;
+    let means = arrays.get_shaped::<f64>("means", &[features])?;
+    finite("scaling", centre.iter().chain(&factor).chain(&means))?;
     let scaler = Scaler::from_columns(centre.into_iter().zip(factor).collect());
-    Ok(Model { description, scaler, weights })
+    Ok(Model { description, scaler, means, weights })
 }
 
 fn finite<'a>(what: &str, mut values: impl Iterator<Item = &'a f64>) -> Result<()> {

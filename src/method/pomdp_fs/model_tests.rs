@@ -16,6 +16,7 @@ fn model(preset: Preset) -> Model {
         labels: names("l", 2),
         nominal: BTreeMap::from([(1, vec!["a".to_owned(), "b".to_owned()])]),
         ranking: vec![2, 0, 1],
+        reading: Reading { id: Some("id".to_owned()), ..Reading::default() },
         settings,
     };
     let weights = match preset {
@@ -27,7 +28,7 @@ fn model(preset: Preset) -> Model {
         Preset::Observation => Weights::Belief(belief(&description.belief_network().unwrap())),
     };
     let scaler = Scaler::from_columns(vec![(0.5, 2.0), (0.0, 0.0), (-1.0, 0.1)]);
-    Model { scaler, weights, description }
+    Model { scaler, means: vec![1.5, -2.0, 0.1], weights, description }
 }
 
 /// A belief with a context and two parts, for three features and two labels.
@@ -128,7 +129,7 @@ fn files_that_are_no_model_are_refused() {
     std::fs::write(&weights, &bytes).unwrap();
 
     for (from, to, expected) in [
-        ("pomdp-fs model 1", "pomdp-fs model 9", "expected pomdp-fs model 1"),
+        ("pomdp-fs model 2", "pomdp-fs model 9", "expected pomdp-fs model 2"),
         ("\"budget\": 2", "\"budget\": 4", "found the budget 4, expected 1 to 3"),
         ("\"budget\": 2", "\"budget\": \"two\"", "invalid type"),
         ("\"width\": 8", "\"width\": 16", "and shape [1, 8], expected F32 and [1, 16]"),

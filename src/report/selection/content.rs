@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-use super::page::{FeatureBar, Figure, LabelBar, MetricTable, SelectPage, Tile, grouped};
-use super::summary::candidates_and_kept;
+use super::page::{
+    FeatureBar, Figure, LabelBar, MetricTable, SelectPage, SuspiciousRow, Tile, VerdictBox, grouped,
+};
+use super::summary::{candidates_and_kept, stability_text};
+use super::{emptied_rows, next_steps, suspicious};
 use crate::experiment::{Score, Selection};
 use crate::measure::METRICS;
 use crate::method::pomdp_fs::{Config, Preset, Ranking};
@@ -12,10 +15,52 @@ use crate::report::{Colour, LineChart, Series};
 /// Number of features with a bar of their own.
 const SHOWN_FEATURES: usize = 30;
 
+/// Suspicious labels with a line of their own.
+const SHOWN_CELLS: usize = 20;
+/// Rows without a label that are named.
+const SHOWN_ROWS: usize = 20;
+
 pub(super) fn page(selection: &Selection<'_>) -> SelectPage {
-    let (stage1, stage2) = curves(selection);
+    let (mut stage1, mut stage2) = curves(selection);
+    // Two charts stand side by side; one that is left over takes the whole line.
+    if (stage1.len() + stage2.len()) % 2 == 1
+        && let Some(last) = stage2.last_mut().or(stage1.last_mut())
+    {
+        last.chart.wide = true;
+    }
+    let verdict = selection.outcome.result.verdict.as_ref();
+    let cells = suspicious(selection);
+    let ids = selection.data.ids.as_ref();
+    let id = |row: usize| ids.map(|ids| ids.values[row].clone());
+    let emptied = emptied_rows(selection);
     SelectPage {
         dataset: selection.data.name.clone(),
+        verdict: verdict.map(|v| VerdictBox {
+            status: v.status.name().to_owned(),
+            text: v.text.clone(),
+            warnings: v.warnings.clone(),
+        }),
+        next: next_steps(selection),
+        suspicious: cells
+            .iter()
+            .take(SHOWN_CELLS)
+            .map(|c| SuspiciousRow {
+                row: c.row,
+                id: id(c.row),
+                label: selection.data.label_names[c.label].clone(),
+                probability: c.shown_probability(),
+            })
+            .collect(),
+        all_suspicious: cells.len(),
+        id_name: ids.map(|ids| ids.name.clone()),
+        emptied: (
+            emptied
+                .iter()
+                .take(SHOWN_ROWS)
+                .map(|&r| id(r).unwrap_or_else(|| r.to_string()))
+                .collect(),
+            emptied.len(),
+        ),
         story: story(selection),
         tiles: tiles(selection),
         stage1,
@@ -59,9 +104,8 @@ fn story(selection: &Selection<'_>) -> Vec<String> {
         grouped(selection.budget),
         grouped(d.d())
     ));
-    if let Some(verdict) = &selection.outcome.result.verdict {
-        story.insert(0, verdict.text.clone());
-        story.extend(verdict.warnings.iter().map(|w| format!("Warning: {w}.")));
+    if let Some(s) = &selection.outcome.fitted.stability {
+        story.push(stability_text(s) + ".");
     }
     if let Some(e) = selection.outcome.result.epsilon
         && let (Some(after), Some(judgement)) = (e.pseudo, e.judgement())
@@ -121,10 +165,13 @@ fn tiles(selection: &Selection<'_>) -> Vec<Tile> {
 fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
     let (first, second) = &selection.trained().history;
     let one = |f: fn(&_) -> f64| first.iter().map(f).collect::<Vec<f64>>();
+    // The linear belief, which comes first, is not trained by this loss.
+    let linear = usize::from(selection.config.preset == Preset::Observation);
+    let losses = first.iter().skip(linear).map(|e| e.bce + e.graph).collect();
     let mut stage1 = vec![figure(
         "Stage 1: loss",
         "How well the labels that the policy keeps can be predicted while learning.",
-        vec![line("loss", Colour::Blue, one(|e| e.bce + e.graph))],
+        vec![line("loss", Colour::Blue, losses)],
     )];
     if selection.config.preset == Preset::Observation {
         stage1.push(figure(
@@ -164,11 +211,11 @@ fn curves(selection: &Selection<'_>) -> (Vec<Figure>, Vec<Figure>) {
     if !losses.is_empty() {
         stage2.push(figure(
             "Stage 2: loss",
-            "Loss of predicting the labels with no feature and with those that a rollout selects: the \
-             gap is what the features tell.",
+            "Loss of predicting the labels with no feature and with those that a trial selection (a \
+             rollout of the policy) ends with: the gap is what the features tell.",
             vec![
                 line("nothing selected", Colour::Orange, losses.iter().map(|l| l.0).collect()),
-                line("end of a rollout", Colour::Blue, losses.iter().map(|l| l.1).collect()),
+                line("end of a trial selection", Colour::Blue, losses.iter().map(|l| l.1).collect()),
             ],
         ));
     }
@@ -230,16 +277,25 @@ fn metrics(selection: &Selection<'_>) -> Option<MetricTable> {
     if scores.is_empty() {
         return None;
     }
-    let cells = |s: &Score| s.measures[0].0.iter().map(|v| format!("{v:.4}")).collect();
+    let mut columns: Vec<(String, &Score)> =
+        scores.iter().map(|s| (s.trained_on.name().to_owned(), s)).collect();
+    columns.extend(selection.all_features.as_ref().map(|s| ("all features".to_owned(), s)));
+    let rows = METRICS.iter().enumerate().map(|(k, m)| {
+        let arrow = if m.higher_is_better { "↑" } else { "↓" };
+        let values = columns.iter().map(|(_, s)| format!("{:.4}", s.measures[0].0[k]));
+        (format!("{} {arrow}", m.name), values.collect())
+    });
     Some(MetricTable {
         note: format!(
-            "A linear SVM on the selected features, on {} held-out rows with true labels, by what it \
-             was trained on. RL, HL, CE and One-error: lower is better; the others: higher. CE is \
+            "A linear SVM on the {} selected features, on {} held-out rows with true labels, by the labels \
+             that it was trained on; the last column is trained on pseudo labels with all {} features. ↓: lower is better. CE is \
              coverage / labels.",
-            grouped(selection.outcome.prepared.test_rows.len())
+            grouped(selection.budget),
+            grouped(selection.outcome.prepared.test_rows.len()),
+            grouped(selection.data.d())
         ),
-        head: METRICS.iter().map(|m| m.name.to_owned()).collect(),
-        rows: scores.iter().map(|s| (s.trained_on.name().to_owned(), cells(s))).collect(),
+        rows: rows.collect(),
+        head: columns.into_iter().map(|(name, _)| name).collect(),
     })
 }
 
@@ -265,8 +321,8 @@ fn settings(selection: &Selection<'_>) -> Vec<(String, String)> {
 
 fn meaning(config: &Config) -> &'static str {
     if config.preset == Preset::Observation {
-        return "how early the policy selects the feature, 1 for the first step; a feature that no rollout \
-                selects scores almost 0";
+        return "how early the policy selects the feature, 1 for the first step; a feature that no trial \
+                selection has scores almost 0";
     }
     match config.ranking {
         Ranking::Frequency => "share of the rollouts in which the feature was selected",

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use super::content::page;
 use super::label_table;
 use super::summary::summary;
+use super::{advice, suspicious};
+use crate::data::cleaned;
 use crate::experiment::Selection;
 use crate::method::pomdp_fs::History2;
 use crate::method::pomdp_fs::stage2::sequential::RolloutRecord;
@@ -14,27 +16,63 @@ use crate::method::pomdp_fs::stage2::train::Epoch2;
 use crate::report::csv_bytes;
 use crate::{Result, io};
 
-/// The names of all files.
-pub const FILES: [&str; 6] = [
+/// The names of all files that a result may have.
+pub const FILES: [&str; 8] = [
     "report.html",
     "ranking.csv",
     "pseudo_labels.csv",
+    "cleaned.csv",
+    "suspicious.csv",
     "history.csv",
     "model.safetensors",
     "config.json",
 ];
 
-/// Writes all files into `dir`.
-pub fn write(selection: &Selection<'_>, dir: &Path) -> Result<()> {
+/// What was written.
+pub struct Written {
+    /// The files.
+    pub files: Vec<&'static str>,
+    /// Why one is missing.
+    pub remark: Option<String>,
+}
+
+/// Writes all files into `dir`. `cleaned.csv` is left out where the labels collapsed, where noise was
+/// added to true labels, and where the input has changed since it was read.
+pub fn write(selection: &Selection<'_>, dir: &Path) -> Result<Written> {
+    let mut files = FILES.to_vec();
+    let mut remark = None;
+    if let Err(reason) = write_cleaned(selection, dir)? {
+        files.retain(|f| *f != "cleaned.csv");
+        remark = Some(reason).filter(|r| !r.is_empty());
+    }
     let fitted = &selection.outcome.fitted;
     let p = fitted.confidence.as_ref().expect("the method makes them");
+    let pseudo = fitted.pseudo.as_ref().expect("the method makes them");
     let rows = selection.outcome.prepared.train_rows.iter().copied();
-    let labels = label_table(rows, &selection.data.label_names, fitted.pseudo.as_ref(), p)?;
+    let (ids, names) = (selection.data.ids.as_ref(), &selection.data.label_names);
+    let labels = label_table(rows, ids, names, pseudo, p)?;
     io::write_atomic(&dir.join("ranking.csv"), &ranking(selection)?)?;
     io::write_atomic(&dir.join("pseudo_labels.csv"), &labels)?;
+    io::write_atomic(&dir.join("suspicious.csv"), &suspicious::table(selection)?)?;
     io::write_atomic(&dir.join("history.csv"), &history(selection)?)?;
     selection.model().save(dir, about(selection))?;
-    io::write_atomic(&dir.join("report.html"), page(selection).html()?.as_bytes())
+    io::write_atomic(&dir.join("report.html"), page(selection).html()?.as_bytes())?;
+    Ok(Written { files, remark })
+}
+
+/// Writes the input with the cleaned labels, or says why not (with no words where nobody expects it).
+fn write_cleaned(selection: &Selection<'_>, dir: &Path) -> Result<Result<(), String>> {
+    if !advice::cleans_the_input(selection) {
+        return Ok(Err(String::new()));
+    }
+    if !advice::usable(selection) {
+        return Ok(Err("cleaned.csv is not written: these labels must not be used".to_owned()));
+    }
+    let pseudo = selection.outcome.fitted.pseudo.as_ref().expect("the method makes them");
+    match cleaned(selection.data, &selection.outcome.prepared.train_rows, pseudo) {
+        Ok(text) => io::write_atomic(&dir.join("cleaned.csv"), &text).map(Ok),
+        Err(e) => Ok(Err(format!("cleaned.csv is not written: {e}"))),
+    }
 }
 
 /// What `config.json` says besides what the model needs.

@@ -8,12 +8,17 @@ use minijinja::{Value, context};
 
 use crate::Result;
 use crate::report::{LineChart, render};
+use crate::text::printable;
 
 /// What the page says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelectPage {
     /// Name of the data.
     pub dataset: String,
+    /// What the method thinks of its labels: a word, a text, what else was noticed.
+    pub verdict: Option<VerdictBox>,
+    /// What to do next, the most important first.
+    pub next: Vec<String>,
     /// What was done and what came out, one paragraph each.
     pub story: Vec<String>,
     /// The numbers to remember.
@@ -32,6 +37,14 @@ pub struct SelectPage {
     pub scores_by_rank: Figure,
     /// Labels before and after.
     pub labels: Vec<LabelBar>,
+    /// Labels that are most likely wrong, the worst first.
+    pub suspicious: Vec<SuspiciousRow>,
+    /// How many there are in all.
+    pub all_suspicious: usize,
+    /// What the column of ids is called, if there is one.
+    pub id_name: Option<String>,
+    /// Rows that keep no label, the first few, and how many there are.
+    pub emptied: (Vec<String>, usize),
     /// Scores, if there are held-out rows with true labels.
     pub metrics: Option<MetricTable>,
     /// Where everything came from.
@@ -42,14 +55,38 @@ pub struct SelectPage {
     pub settings: Vec<(String, String)>,
 }
 
+/// A verdict in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictBox {
+    /// One word.
+    pub status: String,
+    /// What it means.
+    pub text: String,
+    /// What else was noticed.
+    pub warnings: Vec<String>,
+}
+
+/// A label that is likely wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuspiciousRow {
+    /// Row of the data.
+    pub row: usize,
+    /// Its id, if it has one.
+    pub id: Option<String>,
+    /// The label.
+    pub label: String,
+    /// Probability that it is true.
+    pub probability: String,
+}
+
 /// Scores by what a classifier was trained on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricTable {
     /// What the table shows.
     pub note: String,
-    /// Names of the metrics.
+    /// What was trained on.
     pub head: Vec<String>,
-    /// What was trained on, and the values.
+    /// Name of a metric, and its values.
     pub rows: Vec<(String, Vec<String>)>,
 }
 
@@ -111,7 +148,17 @@ impl SelectPage {
         render(
             include_str!("select.html"),
             context! {
-                dataset => &self.dataset,
+                dataset => printable(&self.dataset),
+                verdict => self.verdict.as_ref().map(|v| {
+                    context! { status => &v.status, text => &v.text, warnings => list(&v.warnings) }
+                }),
+                next => list(&self.next),
+                suspicious => self.suspicious_rows(),
+                all_suspicious => grouped(self.all_suspicious),
+                id_name => self.id_name.as_deref().map(printable),
+                emptied => list(&self.emptied.0),
+                all_emptied => grouped(self.emptied.1),
+                more_emptied => self.emptied.1 > self.emptied.0.len(),
                 story => list(&self.story),
                 tiles => Value::from_iter(tiles),
                 stage1 => figures(&self.stage1)?,
@@ -138,7 +185,7 @@ impl SelectPage {
         let rows = self.features.iter().map(|f| {
             let share = if longest > 0.0 { 100.0 * f.score.abs() / longest } else { 0.0 };
             context! {
-                name => &f.name,
+                name => printable(&f.name),
                 score => format!("{:.digits$}", f.score),
                 width => format!("{share:.2}"),
                 negative => f.score < 0.0,
@@ -146,6 +193,17 @@ impl SelectPage {
             }
         });
         Value::from_iter(rows)
+    }
+
+    fn suspicious_rows(&self) -> Value {
+        Value::from_iter(self.suspicious.iter().map(|s| {
+            context! {
+                row => grouped(s.row),
+                id => s.id.as_deref().map(printable),
+                label => printable(&s.label),
+                probability => &s.probability,
+            }
+        }))
     }
 
     fn label_rows(&self) -> Value {
@@ -156,7 +214,7 @@ impl SelectPage {
             let removed = l.candidates.saturating_sub(l.kept);
             let percent = 100.0 * removed as f64 / l.candidates.max(1) as f64;
             context! {
-                name => &l.name,
+                name => printable(&l.name),
                 candidates => grouped(l.candidates),
                 kept => grouped(l.kept),
                 removed => format!("{percent:.0}"),
@@ -187,8 +245,35 @@ impl Figure {
             text => &self.text,
             dashed => self.dashed.as_ref(),
             keys => Value::from_iter(keys),
+            spoken => self.spoken(),
+            wide => self.chart.wide,
             svg => Value::from_safe_string(self.chart.svg()?),
+            // A wide drawing cannot be read on a telephone.
+            narrow => match self.chart.wide {
+                true => Value::from_safe_string(LineChart { wide: false, ..self.chart.clone() }.svg()?),
+                false => Value::from(()),
+            },
         })
+    }
+}
+
+impl Figure {
+    /// The chart in words, for whoever cannot see it.
+    fn spoken(&self) -> String {
+        let mut text = format!("{}: a line chart.", self.title);
+        for series in &self.chart.series {
+            let values = &series.values;
+            let (Some(first), Some(last)) = (values.first(), values.last()) else { continue };
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            text += &format!(
+                " {}: {} values, from {first:.4} to {last:.4}, at least {least:.4}, at most {most:.4}.",
+                series.name,
+                values.len()
+            );
+        }
+        text.extend(self.dashed.iter().map(|d| format!(" Dashed line: {d}.")));
+        text
     }
 }
 
@@ -252,6 +337,14 @@ mod tests {
             features: vec![FeatureBar { name: evil.clone(), score: -0.5, frequency: 1.0 }],
             labels: vec![LabelBar { name: evil.clone(), candidates: 0, kept: 0, truth: None }],
             notes: vec![evil.clone()],
+            suspicious: vec![SuspiciousRow {
+                row: 1,
+                id: Some(evil.clone()),
+                label: evil.clone(),
+                probability: evil.clone(),
+            }],
+            emptied: (vec![evil.clone()], 1),
+            id_name: Some(evil.clone()),
             provenance: vec![(evil.clone(), evil.clone())],
             settings: vec![(evil.clone(), evil)],
             ..SelectPage::default()
@@ -259,6 +352,7 @@ mod tests {
         let html = page.html().unwrap();
         assert!(!html.contains("<script"), "{html}");
         assert!(html.matches("&lt;script&gt;").count() >= 8);
+        assert!(html.contains("<bdi>") && html.contains("role=\"img\""));
         let addresses = |text: &str| html.matches(text).count();
         assert_eq!(
             addresses("://"),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::{emptied_rows, next_steps, suspicious};
 use crate::experiment::{Selection, Values};
 use crate::measure::METRICS;
 use crate::method::pomdp_fs::Stability;
@@ -67,16 +68,21 @@ pub fn summary(selection: &Selection<'_>, out: &Path) -> Value {
         "ranking": ranking,
         "selected": selection.selected(),
         "pseudo_labels_file": out.join("pseudo_labels.csv"),
+        "suspicious_file": out.join("suspicious.csv"),
         "rho": selection.trained().rho,
         "candidates": candidates,
         "kept": kept,
         "verdict": result.verdict.as_ref().map(|v| json!({"status": v.status, "text": v.text})),
         "warnings": warnings,
+        "next": next_steps(selection),
+        "suspicious": suspicious(selection).len(),
+        "rows_emptied": emptied_rows(selection).len(),
         "stability": selection.outcome.fitted.stability,
         "noise": selection.noise,
         "epsilon_pseudo": result.epsilon.and_then(|e| e.pseudo),
         "epsilon_candidate": result.epsilon.map(|e| e.candidate),
         "epsilon_drop_all": result.epsilon.map(|e| e.drop_all),
         "metrics": (!metrics.is_empty()).then_some(metrics),
+        "metrics_all_features": selection.all_features.as_ref().map(|s| by_key(&s.measures[0])),
     })
 }

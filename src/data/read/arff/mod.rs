@@ -30,7 +30,7 @@ pub(crate) fn read(reader: impl BufRead, xml: XmlLabels, options: &ReadOptions) 
     let mut lines = Lines::new(reader);
     let header = Header::read(&mut lines)?;
     let names: Vec<&str> = header.attributes.iter().map(|a| a.name.as_str()).collect();
-    let declared = Declared { xml, meka: header.meka };
+    let declared = Declared { xml, meka: header.meka, ..Declared::default() };
     let layout = Layout::decide(&names, &declared, options)?;
     check_kinds(&header, &layout)?;
     let absent = |c: usize| match &header.attributes[c].kind {
@@ -74,10 +74,15 @@ fn finish(
         _ => "arff, dense and sparse rows",
     };
     let nominal = nominal_features(&header, &layout, &mut notes);
+    let matrices = rows.finish(&mut notes)?;
+    let words = &matrices.words;
+    let mut feature_names = layout.feature_names;
+    feature_names.extend(words.features.iter().cloned());
     Ok(Parsed {
-        matrices: rows.finish(&mut notes)?,
-        feature_names: layout.feature_names,
-        label_names: layout.label_names,
+        label_names: words.labels.clone().unwrap_or(layout.label_names),
+        feature_names,
+        table: None,
+        matrices,
         nominal,
         numbered_features: false,
         format: kind.to_owned(),
@@ -89,7 +94,9 @@ fn finish(
 fn check_kinds(header: &Header, layout: &Layout) -> Result<()> {
     for (c, attribute) in header.attributes.iter().enumerate() {
         let error = match (&attribute.kind, layout.uses[c]) {
-            (_, Use::Ignored) | (Kind::Numeric, _) | (Kind::Nominal(_), Use::Feature(_)) => {
+            (_, Use::Ignored | Use::Id | Use::OneHot(_) | Use::Tags)
+            | (Kind::Numeric, _)
+            | (Kind::Nominal(_), Use::Feature(_)) => {
                 continue;
             }
             (Kind::Nominal(nominal), _) if nominal.values.len() <= 2 => continue,

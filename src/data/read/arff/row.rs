@@ -116,8 +116,10 @@ fn value(
     rows: &mut MatrixBuilder,
 ) -> Result<()> {
     let from = cursor.at;
+    let kept_text = rows.used(c).is_text();
     // Nearly every value is a plain number that ends where it should.
     if let Kind::Numeric = attributes[c].kind
+        && !kept_text
         && let Some((value, length)) = leading_number(&cursor.line[from..])
         && matches!(cursor.line.get(from + length), None | Some(b',' | b'}' | b' ' | b'\t'))
     {
@@ -136,6 +138,10 @@ fn value(
         cursor.at += length;
         &rest[..length]
     };
+    if kept_text {
+        rows.put_text(c, if text == b"?" && !quoted { b"" } else { text });
+        return Ok(());
+    }
     if text == b"?" && !quoted {
         return rows.put_missing(c).map_err(|e| name_it(cursor.place(from, e), &attributes[c]));
     }

@@ -138,15 +138,19 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
         ));
     }
     check_size(n, d, 0, options)?;
-    let features_only = options.labels == Some(LabelSpec::None);
+    // A file for a model may have no labels at all.
+    let unlabelled = options.needed.is_some() && entries.labels.is_empty();
+    let features_only = options.labels == Some(LabelSpec::None) || unlabelled;
     let labels = match features_only {
         true => Vec::new(),
         false => label_names(&entries.labels, &known, &mut notes)?,
     };
     check_size(n, d, labels.len(), options)?;
-    let block = known.names.as_ref().map(|names| names.block.as_str());
-    let candidates =
-        block == Some("candidates") || (block.is_none() && options.role == Role::Candidates);
+    let marked = known.names.as_ref().map(|names| match names.block.as_str() {
+        "candidates" => Role::Candidates,
+        _ => Role::Truth,
+    });
+    let candidates = marked.unwrap_or_else(|| options.role_of(None)) == Role::Candidates;
     let (x, y) = matrices(&entries, base, d, &labels)?;
     let (truth, candidates) = match (features_only, candidates) {
         (true, _) => (None, None),
@@ -156,7 +160,8 @@ fn build(entries: Entries, known: Known, options: &ReadOptions) -> Result<Parsed
     let numbered_features = known.names.is_none();
     let numbered = || (0..d).map(|j| format!("feature{}", j + base as usize)).collect();
     Ok(Parsed {
-        matrices: Matrices { x, truth, candidates },
+        matrices: Matrices { x, truth, candidates, words: Default::default() },
+        table: None,
         feature_names: known.names.map_or_else(numbered, |names| names.features),
         label_names: labels.into_iter().map(|(_, name)| name).collect(),
         nominal: Default::default(),

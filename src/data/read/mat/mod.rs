@@ -117,13 +117,13 @@ impl LabelledRows {
             ));
         };
         let (by_row, n) = orientation(x, labels, notes)?;
-        let x = features(x, by_row, n, options.impute, notes)?;
+        let x = features(x, by_row, n, options, notes)?;
         let mut block = LabelledRows {
             x,
             truth: truth.map(|v| label_matrix(v, n, notes)).transpose()?,
             candidates: candidates.map(|v| label_matrix(v, n, notes)).transpose()?,
         };
-        if options.role == Role::Candidates && block.candidates.is_none() {
+        if options.role_of(None) == Role::Candidates && block.candidates.is_none() {
             block.candidates = block.truth.take();
         }
         Ok(block)
@@ -157,7 +157,7 @@ fn features(
     x: &Variable,
     by_row: bool,
     n: usize,
-    impute: Impute,
+    options: &ReadOptions,
     notes: &mut Vec<String>,
 ) -> Result<Mat<f64>> {
     let d = x.values.len().checked_div(n).unwrap_or(0);
@@ -171,7 +171,7 @@ fn features(
     if let Some(k) = x.values.iter().position(|v| v.is_infinite()) {
         return Err(Error::found("an infinite value", "finite numbers").about(bad(k)));
     }
-    if impute == Impute::Refuse
+    if options.impute == Impute::Refuse
         && let Some(k) = x.values.iter().position(|v| v.is_nan())
     {
         return Err(refuse_missing().about(bad(k)));
@@ -180,7 +180,9 @@ fn features(
         true => Mat::from_fn(n, d, |i, j| x.values[j * n + i]),
         false => Mat::from_vec(n, d, x.values.clone()),
     };
-    super::builder::fill_missing(&mut matrix, impute, notes);
+    let names: Vec<String> = (1..=d).map(|j| format!("feature{j}")).collect();
+    let means = options.needed.as_ref().map(|needed| needed.means_of(&names));
+    super::builder::fill_missing(&mut matrix, options.impute, means.as_deref(), notes);
     Ok(matrix)
 }
 
@@ -255,7 +257,8 @@ fn assemble(blocks: Vec<LabelledRows>, mut notes: Vec<String>) -> Result<Parsed>
     }
     debug_assert_eq!(x.rows(), n);
     Ok(Parsed {
-        matrices: Matrices { x, truth, candidates },
+        matrices: Matrices { x, truth, candidates, words: Default::default() },
+        table: None,
         feature_names: (1..=d).map(|j| format!("feature{j}")).collect(),
         label_names: (1..=l).map(|j| format!("label{j}")).collect(),
         nominal: Default::default(),
