@@ -68,15 +68,17 @@ pub fn unit_name(unit: Class) -> String {
 /// Multiply-adds in registers, on one core or on all threads at once.
 pub fn peak_work(unit: Class, all_threads: bool) -> Work {
     const ROUNDS: usize = 20_000;
+    /// Runs of each thread, so that starting them costs nothing beside the work.
+    const TOGETHER: usize = 64;
     let threads = if all_threads { rayon::current_num_threads() } else { 1 };
     let (operations, _) = multiply_adds(unit, 1).expect("a unit of this machine");
     let run = move || {
         black_box(multiply_adds(unit, black_box(ROUNDS)));
     };
     let on_all = move || {
-        rayon::broadcast(|_| (0..4).for_each(|_| run()));
+        rayon::broadcast(|_| (0..TOGETHER).for_each(|_| run()));
     };
-    let repeats = if all_threads { 4 } else { 1 };
+    let repeats = if all_threads { TOGETHER } else { 1 };
     Work {
         id: format!("peak/{}{}", unit_name(unit), if all_threads { "/threads" } else { "" }),
         kind: Kind::Other { unit: "flop" },

@@ -159,7 +159,9 @@ pub fn run(options: &Options, mut progress: impl FnMut(usize, usize)) -> Result<
         .enumerate()
         .map(|(k, &unit)| machine::Peak { unit: machine::unit_name(unit), gflops: rate(k) })
         .collect();
-    let (one, all) = (rate(units.len() - 1), rate(units.len()));
+    // One thread cannot do more than one core: the better of the two measurements is the peak.
+    let one = rate(units.len() - 1);
+    let all = rate(units.len()).max(one);
     let from = units.len() + 1;
     let mut report = Report {
         cpu: machine::cpu(),
