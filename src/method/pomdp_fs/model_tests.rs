@@ -139,7 +139,11 @@ fn files_that_are_no_model_are_refused() {
         ("\"f0\",", "", "'ranking' does not name each of the 2 features once"),
     ] {
         assert!(text.contains(from), "{from}");
-        std::fs::write(&config, text.replacen(from, to, 1)).unwrap();
+        // Sealed again: what is meant here is a wrong value, not damage.
+        let mut edited: Map<String, Value> =
+            serde_json::from_str(&text.replacen(from, to, 1)).unwrap();
+        edited.remove("file_sha256");
+        std::fs::write(&config, io::sealed_pretty(&edited).unwrap()).unwrap();
         assert!(error().contains(expected), "{}", error());
     }
     std::fs::write(&config, &text[..text.len() / 2]).unwrap();
