@@ -269,11 +269,12 @@ impl<T: Real> Shard<T> {
         network.encoder.forward_tokens(ws, p, None, 0);
     }
 
-    /// Goes on to the kept activations of state t, with the memory of the backward pass.
+    /// Turns to the kept activations of state t, with the memory of the backward pass, which the
+    /// state that was turned to before this one has.
     pub fn turn_to(&mut self, t: usize) {
-        if t > 0 {
-            let (done, rest) = self.states.split_at_mut(t);
-            rest[0].take_room(&mut done[t - 1]);
+        if t != self.at {
+            let [to, from] = self.states.get_disjoint_mut([t, self.at]).expect("two kept states");
+            to.take_room(from);
         }
         self.at = t;
     }
