@@ -19,7 +19,7 @@
 //!   paper's.
 //! * [`experiment`]: from data to results, cell by cell.
 //! * [`audit`]: checks of the engine that anyone can run.
-//! * [`bench`]: how fast this machine is with this program.
+//! * [`mod@bench`]: how fast this machine is with this program.
 //!
 //! The folder `docs` goes deeper: `engine.md` for whoever changes the engine, `notation.md` from the
 //! paper's symbols to names in the code, `audit.md` for the checks.

@@ -29,7 +29,7 @@ pub(super) fn create_beside(path: &Path) -> Result<(PathBuf, File)> {
     }
 }
 
-/// Whether `found` is the name of a file that [`create_beside`] made for a file called `name`.
+/// Whether `found` is the name of a file that `create_beside` made for a file called `name`.
 pub fn is_temporary(found: &OsStr, name: &str) -> bool {
     let middle = found.to_str().and_then(|f| {
         f.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".part")

@@ -1,8 +1,8 @@
 //! The paper's theorems on worlds that are small enough to enumerate.
 //!
 //! * [`equivalence`], [`collapse`]: 5.2, and what it does not say;
-//! * [`policy_problem`], [`estimators`], [`convergence`], [`stationarity`]: 5.3;
-//! * [`prediction`], [`rademacher`], [`excess_risk`]: 5.5; [`decomposition`] on real data.
+//! * `policy_problem`, [`estimators`], [`convergence`], [`stationarity`]: 5.3;
+//! * [`prediction`], `rademacher`, [`excess_risk`]: 5.5; [`decomposition`] on real data.
 //!
 //! `docs/theory.md` says what is proved, what is checked here, and where a statement needs a repair.
 
