@@ -69,3 +69,7 @@ mod tensors;
 pub(crate) mod text;
 
 pub use error::{ColumnChanges, Error, ErrorKind, Remedy, Result};
+
+#[cfg(test)]
+#[path = "../tests/skip/mod.rs"]
+mod skip;

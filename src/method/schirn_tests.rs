@@ -120,8 +120,11 @@ fn a_price_on_noise_makes_it_rarer_and_a_stop_is_honoured() {
 
 /// The authors publish 0.618 with settings that they do not.
 #[test]
-#[ignore = "needs the Birds set in POMDP_FS_DATA"]
 fn birds_as_its_authors() {
+    let (folder, why) = (std::env::var_os("POMDP_FS_DATA"), "POMDP_FS_DATA names no folder");
+    if crate::skip::unless(folder, module_path!(), why).is_none() {
+        return;
+    }
     let precision = crate::method::nlr::tests::birds(&Schirn::default());
     println!("average precision {precision:.3}");
     assert!(precision > 0.4, "{precision}");
