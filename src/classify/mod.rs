@@ -16,6 +16,7 @@ mod tune_tests;
 use crate::data::{Folds, Labels, Splitter};
 use crate::linalg::Mat;
 use crate::measure::Scores;
+use crate::num::Real;
 use crate::rng::Streams;
 use crate::{Error, Result};
 
@@ -99,6 +100,20 @@ impl OwnedTargets {
         match targets {
             Targets::Labels(y) => OwnedTargets::Labels(y.select_rows(rows)),
             Targets::Confidence(p) => OwnedTargets::Confidence(p.select_rows(rows)),
+        }
+    }
+
+    /// The same, with confidences raised to `power`. Below 1 it lifts what is unlikely and leaves 0 and
+    /// 1 alone: p^½ is the geometric mean of the probability and the candidate itself.
+    pub(crate) fn tempered(self, power: f64) -> Self {
+        match self {
+            OwnedTargets::Confidence(mut p) if power != 1.0 => {
+                for p in p.as_mut_slice().iter_mut().filter(|p| **p > 0.0) {
+                    *p = (Real::exp(power * Real::ln(f64::from(*p))) as f32).min(1.0);
+                }
+                OwnedTargets::Confidence(p)
+            }
+            same => same,
         }
     }
 

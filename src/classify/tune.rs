@@ -5,6 +5,10 @@
 //! the margin, which a small C shrinks, and prefers too large a C for rare labels. The search ends
 //! when two values in a row were worse than the best one. The held-out scores at the C that won then
 //! give the threshold, so it costs no fit of its own.
+//!
+//! Confidences may be tempered: the machine learns p^½, say, while C and the threshold are still
+//! judged by the candidates and by p. A label that a method hardly believes in stays a weak positive,
+//! and rare labels keep their order (docs/evaluation.md has the figures).
 
 use super::judge::Judge;
 use super::platt::Platt;
@@ -54,6 +58,8 @@ pub struct Rule<'a> {
     pub judge: Judge<'a>,
     /// How scores become labels.
     pub threshold: Threshold,
+    /// Confidences train the machine as p^temper; the judge and the threshold see p itself.
+    pub temper: f64,
 }
 
 /// A machine that chooses its own C and its own threshold.
@@ -79,7 +85,8 @@ impl<C: HasCost> Tuned<'_, C> {
             .map(|(train, test)| {
                 let pick =
                     |rows: &[usize]| (x.select_rows(rows), OwnedTargets::select(targets, rows));
-                (pick(&train), pick(&test), test)
+                let (x_train, y_train) = pick(&train);
+                ((x_train, y_train.tempered(self.rule.temper)), pick(&test), test)
             })
             .collect();
         let grid = self.rule.c.as_ref().map_or(&GRID[..], std::slice::from_ref);
@@ -138,7 +145,9 @@ impl<C: HasCost> Classifier for Tuned<'_, C> {
                 (c, (threshold == Threshold::F1).then(|| best_f1(&scores, targets)))
             }
         };
-        let model = self.machine.with_c(c).fit(x, targets, streams)?;
+        let all: Vec<usize> = (0..x.rows()).collect();
+        let tempered = OwnedTargets::select(targets, &all).tempered(self.rule.temper);
+        let model = self.machine.with_c(c).fit(x, tempered.borrow(), streams)?;
         Ok(Box::new(TunedModel { model, c: self.rule.c.is_none().then_some(c), threshold }))
     }
 }

@@ -19,7 +19,7 @@ fn set(n: usize, labels: usize, cut: f64) -> (Mat<f64>, Labels) {
 }
 
 fn tuned<C>(machine: C, judge: Judge<'_>) -> Tuned<'_, C> {
-    Tuned { machine, rule: Rule { c: None, judge, threshold: Threshold::F1 } }
+    Tuned { machine, rule: Rule { c: None, judge, threshold: Threshold::F1, temper: 1.0 } }
 }
 
 fn fit<C: HasCost>(tuned: &Tuned<'_, C>, x: &Mat<f64>, y: &Labels) -> Box<dyn Model> {
@@ -74,7 +74,7 @@ fn the_threshold_finds_rare_labels() {
     let mut r = Streams::new(3).stream("rare");
     let y = Labels::from_fn(600, 3, |i, j| x[(i, j)] + 2.0 * r.normal() > 3.0);
     let f1 = |threshold, c| {
-        let rule = Rule { c: Some(c), judge: Judge::Ranking(&y), threshold };
+        let rule = Rule { c: Some(c), judge: Judge::Ranking(&y), threshold, temper: 1.0 };
         let machine = Tuned { machine: LinearSvm::default(), rule };
         let model = fit(&machine, &x, &y);
         assert_eq!(model.chosen_c(), None);
@@ -99,4 +99,34 @@ fn no_label_at_all() {
     let machine = tuned(LinearSvm::default(), Judge::Ranking(&y));
     let model = machine.fit(&x, Targets::Confidence(&none), &Streams::new(0)).unwrap();
     assert_eq!(model.predict(&x).unwrap().labels.count(), 0);
+}
+
+/// The machine learns p^½, the threshold is that of p; hard labels are left alone.
+#[test]
+fn tempered_confidences_train_and_raw_ones_judge() {
+    let (x, y) = set(200, 2, 0.5);
+    let p = Mat::from_fn(200, 2, |i, j| if y.get(i, j) { 0.81f32 } else { 0.09 });
+    let root = Mat::from_fn(200, 2, |i, j| if y.get(i, j) { 0.9f32 } else { 0.3 });
+    let run = |targets: Targets<'_>, temper: f64, c: Option<f64>, threshold| {
+        let rule = Rule { c, judge: Judge::Ranking(&y), threshold, temper };
+        let tuned = Tuned { machine: LinearSvm::default(), rule };
+        tuned.fit(&x, targets, &Streams::new(0)).unwrap()
+    };
+    let scores = |m: &dyn Model| m.predict(&x).unwrap().scores.values().clone();
+    let fixed = |p: &Mat<f32>, temper| {
+        scores(run(Targets::Confidence(p), temper, Some(0.01), Threshold::Fixed).as_ref())
+    };
+    let (found, wanted, raw) = (fixed(&p, 0.5), fixed(&root, 1.0), fixed(&p, 1.0));
+    let gap = |a: &Mat<f64>, b: &Mat<f64>| {
+        a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    };
+    assert!(gap(&found, &wanted) < 1e-5 && gap(&found, &raw) > 0.1);
+    let cut = |p: &Mat<f32>, temper| {
+        let model = run(Targets::Confidence(p), temper, Some(0.01), Threshold::F1);
+        model.chosen_threshold().unwrap()
+    };
+    assert!((cut(&p, 0.5) - cut(&root, 1.0)).abs() > 1e-3, "the threshold is that of p");
+    let hard =
+        |temper| scores(run(Targets::Labels(&y), temper, Some(0.01), Threshold::Fixed).as_ref());
+    assert_eq!(hard(0.5), hard(1.0));
 }

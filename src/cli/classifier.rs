@@ -22,6 +22,10 @@ pub struct SvmOptions {
     /// elsewhere (auto); ML-kNN keeps 1/2
     #[arg(long, value_name = "RULE", default_value = ThresholdRule::Auto.name())]
     threshold: ThresholdRule,
+    /// Confidences train the SVM as p^POWER, from 0 (candidates) to 1 (p as it is): small
+    /// probabilities of rare labels keep a say. Not used with --platt
+    #[arg(long, value_name = "POWER", default_value = "0.5")]
+    temper: Power,
 }
 
 impl SvmOptions {
@@ -31,6 +35,7 @@ impl SvmOptions {
             c: self.svm_c.0,
             c_rule: self.svm_c_rule,
             threshold: self.threshold,
+            temper: self.temper.0,
             ..ClassifierConfig::new(kind)
         }
     }
@@ -53,6 +58,20 @@ impl std::str::FromStr for Price {
     }
 }
 
+/// A power between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Power(f64);
+
+impl std::str::FromStr for Power {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let power = text.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
+        power.map(Power).ok_or_else(|| {
+            Error::config(format!("found '{text}', expected a number between 0 and 1"))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +82,10 @@ mod tests {
         assert_eq!("0.5".parse::<Price>().unwrap(), Price(Some(0.5)));
         for bad in ["120%", "-1", "0", "x", "", "NaN", "inf"] {
             assert!(bad.parse::<Price>().is_err(), "{bad}");
+        }
+        assert_eq!("0.5".parse::<Power>().unwrap(), Power(0.5));
+        for bad in ["-0.1", "1.1", "x", "", "NaN"] {
+            assert!(bad.parse::<Power>().is_err(), "{bad}");
         }
     }
 }

@@ -55,6 +55,9 @@ impl ThresholdRule {
     }
 }
 
+/// Default of [`ClassifierConfig::temper`].
+pub(super) const TEMPER: f64 = 0.5;
+
 /// A classifier and its settings; those of other kinds are not used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassifierConfig {
@@ -66,6 +69,8 @@ pub struct ClassifierConfig {
     pub c_rule: CostRule,
     /// How an SVM's scores become labels. ML-kNN has probabilities and keeps ½.
     pub threshold: ThresholdRule,
+    /// Confidences train an SVM as p to this power, unless its scores become probabilities.
+    pub temper: f64,
     /// Loss of the linear SVM.
     pub loss: Loss,
     /// Score of a label with one class only.
@@ -86,6 +91,7 @@ impl ClassifierConfig {
             c: None,
             c_rule: CostRule::Candidates,
             threshold: ThresholdRule::Auto,
+            temper: TEMPER,
             loss: Loss::Squared,
             constant: ConstantLabel::Margin,
             platt: false,
@@ -103,6 +109,7 @@ impl ClassifierConfig {
                 "c": self.c.map_or_else(|| json!("auto"), |c| json!(c)),
                 "c_rule": self.c_rule.name(),
                 "threshold": self.threshold.name(),
+                "temper": self.temper,
                 "loss": self.loss.name(),
                 "constant_label": self.constant.name(),
                 "platt": self.platt,
@@ -126,7 +133,9 @@ impl ClassifierConfig {
             CostRule::Candidates => Judge::Ranking(judged_by),
             CostRule::Labels => Judge::ThreeMetrics,
         };
-        let rule = Rule { c, judge, threshold: self.threshold.threshold(trained_on) };
+        // Probabilities are calibrated against the confidences as they are.
+        let temper = if platt { 1.0 } else { self.temper };
+        let rule = Rule { c, judge, threshold: self.threshold.threshold(trained_on), temper };
         Some(match self.kind {
             ClassifierKind::Own => return None,
             ClassifierKind::Mlknn => Box::new(MlKnn { k, variant, ..MlKnn::default() }),
@@ -173,6 +182,8 @@ mod tests {
         let old = ClassifierConfig { c_rule: CostRule::Labels, ..base.clone() };
         let fixed = ClassifierConfig { threshold: ThresholdRule::Fixed, ..base.clone() };
         assert_ne!(base.settings(), old.settings());
+        let raw = ClassifierConfig { temper: 1.0, ..base.clone() };
         assert_ne!(base.settings(), fixed.settings());
+        assert_ne!(base.settings(), raw.settings());
     }
 }

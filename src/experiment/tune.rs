@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::classifier::TEMPER;
 use super::observe::CellObserver;
 use super::{Cell, MethodRun, Prepared};
 use crate::Result;
@@ -88,7 +89,8 @@ fn price(
     let used = method.selected(budget, features.cols()).max(1);
     let columns: Vec<usize> = fitted.ranking[..used].iter().map(|r| r.feature).collect();
     let x = prepared.train(data, &columns);
-    let rule = Rule { c: None, judge: Judge::Ranking(&candidates), threshold: Threshold::Fixed };
+    let judge = Judge::Ranking(&candidates);
+    let rule = Rule { c: None, judge, threshold: Threshold::Fixed, temper: TEMPER };
     let svm = Tuned { machine: LinearSvm::default(), rule };
     let targets = Targets::Labels(&candidates);
     let model = svm.fit(&x.select_rows(train), targets, &streams.child("classify"))?;

@@ -100,6 +100,14 @@ impl ContextWeights {
         ContextWeights { mixing: Mat::zeros(labels, labels), own: Mat::zeros(OWN, labels) }
     }
 
+    /// self += share · other.
+    pub fn add(&mut self, other: &Self, share: f64) {
+        for (to, from) in [(&mut self.mixing, &other.mixing), (&mut self.own, &other.own)] {
+            let cells = to.as_mut_slice().iter_mut().zip(from.as_slice());
+            cells.for_each(|(t, f)| *t += share * f);
+        }
+    }
+
     /// u′ of new rows.
     pub fn apply(&self, logits: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>]) -> Mat<f64> {
         let h = posteriors(logits, c, noise);

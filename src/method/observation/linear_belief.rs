@@ -6,15 +6,17 @@
 //! 2. Logistic regression with the exact marginal likelihood, on the features and on the features
 //!    with rows of unit length: the better one by held-out likelihood, or their mean if that is better
 //!    still. This is u, a function of x alone.
-//! 3. Linear context on u ([`super::context`]).
+//! 3. Label context on u: linear, or a joint belief where labels are few and the held-out likelihood
+//!    prefers it ([`super::label_context`]).
 //!
 //! All steps are repeated with other partitions and averaged where rows are few: a row's mean
 //! logit still comes from models that never saw the row.
 
-use super::context::{ContextWeights, LinearContext};
+use super::context::LinearContext;
 use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
 use super::envelope;
 use super::features::{Features, is_sparse, rows_to_unit_scale};
+use super::label_context::{Form, LabelContext};
 use super::likelihood::NoiseRate;
 use super::signs::{Signs, median};
 use crate::data::Labels;
@@ -70,7 +72,7 @@ pub struct LinearModel {
     /// For rows of unit length.
     pub unit: Mat<f64>,
     /// Context, if it is used.
-    pub context: Option<ContextWeights>,
+    pub context: Option<LabelContext>,
 }
 
 impl LinearBelief {
@@ -116,23 +118,22 @@ impl LinearBelief {
         let share = 1.0 / repeats as f64;
         let (mut base, mut logits) = (Mat::zeros(n, labels), Mat::zeros(n, labels));
         let zeros = || Mat::zeros(x.cols() + 1, labels);
-        let context = with_context.then(|| ContextWeights::zeros(labels));
-        let mut model = LinearModel { plain: zeros(), unit: zeros(), context };
+        let mut model = LinearModel { plain: zeros(), unit: zeros(), context: None };
         for parts in &partitions {
             let found = features.each_ref().map(|features| fit(features, &noise, parts));
             let (u, shares) = best_or_mean(&found, &c, &noise);
             add(&mut base, &u, share);
             add(&mut model.plain, &found[0].mean_weights(), share * shares[0]);
             add(&mut model.unit, &found[1].mean_weights(), share * shares[1]);
-            match &mut model.context {
-                None => add(&mut logits, &u, share),
-                Some(weights) => {
-                    let found = LinearContext::fit(&u, &c, &noise, parts);
-                    add(&mut logits, &found.logits, share);
-                    add(&mut weights.mixing, &found.weights.mixing, share);
-                    add(&mut weights.own, &found.weights.own, share);
-                }
+            if !with_context {
+                add(&mut logits, &u, share);
+                continue;
             }
+            let chosen = || Form::choose(&u, &c, &noise, parts).zeros(labels);
+            let weights = model.context.get_or_insert_with(chosen);
+            let (found, own) = weights.form().fit(&u, &c, &noise, parts);
+            add(&mut logits, &found, share);
+            weights.add(&own, share);
         }
         let loss = (mean_loss(&base, &c, &noise), mean_loss(&logits, &c, &noise));
         let parts = partitions.into_iter().next().expect("at least one repeat");

@@ -2,13 +2,16 @@
 //!
 //! From the bottom up: [`likelihood`] (one cell), [`features`] and [`solver`] (logistic regression of all
 //! labels), [`cross_fit`] (rows judged by models that never saw them), [`envelope`] (the noise rate),
-//! [`context`] (what the other labels say), [`signs`] (what the data look like), [`linear_belief`] (all of
-//! it).
+//! [`context`] and [`joint`] (what the other labels say, in two forms: [`label_context`]), [`signs`] (what
+//! the data look like), [`linear_belief`] (all of it).
 
 pub mod context;
 pub mod cross_fit;
 pub mod envelope;
 pub mod features;
+pub mod joint;
+pub mod label_context;
+mod lbfgs;
 pub mod likelihood;
 pub mod linear_belief;
 pub mod signs;

@@ -19,7 +19,7 @@ use super::stage1::labels::{confidence, pseudo_labels};
 use crate::data::{Labels, Reading, Scaler};
 use crate::linalg::Mat;
 use crate::method::observation::LinearModel;
-use crate::method::observation::context::{ContextWeights, OWN};
+use crate::method::observation::label_context::{Form, LabelContext};
 use crate::method::settings::Settings;
 use crate::nn::Layout;
 use crate::num::Real;
@@ -298,11 +298,15 @@ fn put_belief(packer: &mut Packer, belief: &BeliefModel, layout: &Layout) {
     let mut put = |name: &str, m: &Mat<f64>| packer.put(name, &[m.rows(), m.cols()], m.as_slice());
     put("linear.plain", plain);
     put("linear.unit", unit);
-    if let Some(ContextWeights { mixing, own }) = context {
-        put("linear.context.mixing", mixing);
-        put("linear.context.own", own);
+    for (name, array) in context.iter().flat_map(LabelContext::arrays) {
+        put(&format!("linear.context.{name}"), &array);
     }
-    let count = [belief.parts.len() as f64, f64::from(u8::from(context.is_some()))];
+    let form = match context.as_ref().map(LabelContext::form) {
+        None => 0.0,
+        Some(Form::Linear) => 1.0,
+        Some(Form::Joint) => 2.0,
+    };
+    let count = [belief.parts.len() as f64, form];
     packer.put("parts", &[2], &count);
     for (k, weights) in belief.parts.iter().enumerate() {
         put_arena(packer, &format!("part{k}"), layout, weights);
@@ -314,23 +318,27 @@ fn get_belief(
     layout: &Layout,
     (features, labels): (usize, usize),
 ) -> Result<BeliefModel> {
-    let matrix = |name: &str, rows: usize| -> Result<Mat<f64>> {
-        let values = arrays.get_shaped::<f64>(name, &[rows, labels])?;
+    let sized = |name: &str, rows: usize, cols: usize| -> Result<Mat<f64>> {
+        let values = arrays.get_shaped::<f64>(name, &[rows, cols])?;
         finite(name, values.iter())?;
-        Ok(Mat::from_vec(rows, labels, values))
+        Ok(Mat::from_vec(rows, cols, values))
     };
+    let matrix = |name: &str, rows: usize| sized(name, rows, labels);
     let rho = arrays.get_shaped::<f64>("rho", &[labels])?;
     if let Some(bad) = rho.iter().find(|r| !(**r > 0.0 && **r < 1.0)) {
         return Err(Error::found(format!("the noise rate {bad}"), "a number between 0 and 1"));
     }
     let count = arrays.get_shaped::<f64>("parts", &[2])?;
-    let context = match count[1] > 0.0 {
-        true => Some(ContextWeights {
-            mixing: matrix("linear.context.mixing", labels)?,
-            own: matrix("linear.context.own", OWN)?,
-        }),
-        false => None,
+    let form = match count[1] {
+        0.0 => None,
+        1.0 => Some(Form::Linear),
+        2.0 => Some(Form::Joint),
+        other => {
+            return Err(Error::found(format!("label context of kind {other}"), "0, 1 or 2"));
+        }
     };
+    let of_context = |name: &str, rows, cols| sized(&format!("linear.context.{name}"), rows, cols);
+    let context = form.map(|form| form.read(labels, of_context)).transpose()?;
     let linear = LinearModel {
         plain: matrix("linear.plain", features + 1)?,
         unit: matrix("linear.unit", features + 1)?,

@@ -1,6 +1,7 @@
 //! A model survives its files; files that are not a model are refused.
 
 use super::*;
+use crate::method::observation::context::{ContextWeights, OWN};
 use crate::method::observation::likelihood::NoiseRate;
 use crate::method::pomdp_fs::Preset;
 use crate::rng::Streams;
@@ -42,7 +43,10 @@ fn belief(network: &BeliefNetwork) -> BeliefModel {
         linear: LinearModel {
             plain: numbers(4, 1.0),
             unit: numbers(4, 2.0),
-            context: Some(ContextWeights { mixing: numbers(2, 0.5), own: numbers(OWN, 0.1) }),
+            context: Some(LabelContext::Linear(ContextWeights {
+                mixing: numbers(2, 0.5),
+                own: numbers(OWN, 0.1),
+            })),
         },
         parts: [1, 2].map(|seed| network.init(&noise, &Streams::new(seed))).to_vec(),
     }

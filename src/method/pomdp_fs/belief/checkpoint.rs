@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::fit::{BeliefFit, BeliefState, Best};
 use super::train::PartState;
 use crate::linalg::Mat;
-use crate::method::observation::context::{ContextWeights, OWN};
 use crate::method::observation::cross_fit::Parts;
+use crate::method::observation::label_context::{Form, LabelContext};
 use crate::method::observation::{LinearBelief, LinearModel, Signs};
 use crate::method::pomdp_fs::checkpoint::{open, seal};
 use crate::method::pomdp_fs::stage1::train::Epoch1;
@@ -32,7 +32,7 @@ struct Rest {
 struct LinearRest {
     loss: (f64, f64),
     signs: Signs,
-    with_context: bool,
+    context: Option<Form>,
 }
 
 /// The three optimisers of a part, by name.
@@ -81,11 +81,11 @@ fn put_linear(packer: &mut Packer, linear: &LinearBelief) -> LinearRest {
     {
         put(name, m);
     }
-    if let Some(ContextWeights { mixing, own }) = &model.context {
-        put("mixing", mixing);
-        put("own", own);
+    for (name, array) in model.context.iter().flat_map(LabelContext::arrays) {
+        put(name, &array);
     }
-    LinearRest { loss: *loss, signs: *signs, with_context: model.context.is_some() }
+    let context = model.context.as_ref().map(LabelContext::form);
+    LinearRest { loss: *loss, signs: *signs, context }
 }
 
 fn get_linear(
@@ -94,16 +94,12 @@ fn get_linear(
     parts: Parts,
     (n, features, labels): (usize, usize, usize),
 ) -> Result<LinearBelief> {
-    let matrix = |name: &str, rows: usize| -> Result<Mat<f64>> {
-        let values = arrays.get_shaped(&format!("linear.{name}"), &[rows, labels])?;
-        Ok(Mat::from_vec(rows, labels, values))
+    let sized = |name: &str, rows: usize, cols: usize| -> Result<Mat<f64>> {
+        let values = arrays.get_shaped(&format!("linear.{name}"), &[rows, cols])?;
+        Ok(Mat::from_vec(rows, cols, values))
     };
-    let context = match rest.with_context {
-        false => None,
-        true => {
-            Some(ContextWeights { mixing: matrix("mixing", labels)?, own: matrix("own", OWN)? })
-        }
-    };
+    let matrix = |name: &str, rows: usize| sized(name, rows, labels);
+    let context = rest.context.map(|form| form.read(labels, sized)).transpose()?;
     Ok(LinearBelief {
         rho: arrays.get_shaped("linear.rho", &[labels])?,
         parts,
