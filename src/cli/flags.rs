@@ -29,7 +29,8 @@ fn flag(remedy: &Remedy) -> String {
     }
 }
 
-fn column_flags(changes: &ColumnChanges) -> String {
+/// The options that change columns in this way.
+pub(super) fn column_flags(changes: &ColumnChanges) -> String {
     let mut flags = Vec::new();
     flags.extend(changes.id.as_ref().map(|id| format!("--id {}", quoted(id))));
     for (flag, columns) in [("--ignore", &changes.ignore), ("--one-hot", &changes.one_hot)] {

@@ -17,7 +17,8 @@ pub use dataset::{Dataset, Ids, Reading, Source};
 pub use info::{FeatureKinds, Info};
 pub use labels::Labels;
 pub use read::{
-    Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, load, read_bytes, split_names,
+    Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, load, needed_changes, read_bytes,
+    split_names,
     survey::{Column, Kind},
     survey_table,
 };

@@ -2,6 +2,7 @@
 
 use minijinja::{Value, context};
 
+use super::spoken::spoken;
 use super::{Curves, render};
 use crate::Result;
 
@@ -100,12 +101,16 @@ impl AuditSection {
 
 impl AuditFigure {
     fn value(&self) -> Result<Value> {
-        let keys = self.curves.curves.iter();
-        let keys = keys.map(|c| context! { class => c.colour.class(), name => &c.name });
+        let curves = self.curves.curves.iter();
+        let lines = curves
+            .clone()
+            .map(|c| (c.name.as_str(), c.points.iter().map(|point| point.1).collect()));
+        let keys = curves.map(|c| context! { class => c.colour.class(), name => &c.name });
         Ok(context! {
             title => &self.title,
             text => &self.text,
             dashed => &self.dashed,
+            spoken => spoken(&self.title, lines, self.dashed.as_deref()),
             keys => Value::from_iter(keys),
             svg => Value::from_safe_string(self.curves.svg()?),
         })
@@ -144,6 +149,7 @@ mod tests {
             AuditPage { title: "Audit".into(), sections: vec![section], ..AuditPage::default() };
         let html = page.html().unwrap();
         assert!(html.contains("a &lt; b &amp; c") && html.contains("<svg"), "{html}");
+        assert!(html.contains("role=\"img\" aria-label=\"norm: a line chart."), "{html}");
         assert!(html.contains("1 of 2 checks failed") && html.contains("0 of 1"), "{html}");
         assert_eq!(html, page.html().unwrap());
         assert!(!html.contains("<script") && !html.contains("http://www.example"));

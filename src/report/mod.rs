@@ -15,6 +15,7 @@ mod markdown;
 mod plot;
 pub mod reproduction;
 pub mod selection;
+mod spoken;
 mod tables;
 mod terminal;
 mod text_table;
@@ -48,11 +49,15 @@ pub trait Exporter {
 /// All forms that are written to a folder.
 pub const FILES: [&dyn Exporter; 5] = [&Json, &Csv, &Markdown, &Latex, &Html];
 
-/// Fills the template of a page. Names from the data are escaped; `style` is the common style sheet.
+/// Fills the template of a page, which stands inside `base.html`. Names from the data are escaped;
+/// `style` is the common style sheet.
 fn render(template: &str, values: Value) -> Result<String> {
     let style = Value::from_safe_string(include_str!("style.css").to_owned());
-    Environment::new()
-        .render_named_str("page.html", template, context! { style, ..values })
+    let mut pages = Environment::new();
+    pages
+        .add_template("base.html", include_str!("base.html"))
+        .and_then(|()| pages.add_template("figure.html", include_str!("figure.html")))
+        .and_then(|()| pages.render_named_str("page.html", template, context! { style, ..values }))
         .map_err(|e| Error::numeric(format!("cannot write the report: {e:#}")))
 }
 

@@ -2,7 +2,10 @@
 
 mod apply;
 mod interruption;
+#[path = "../../examples/tickets.rs"]
+mod made_up;
 mod one_pipeline;
+mod readme;
 mod results;
 mod stability;
 mod tickets;

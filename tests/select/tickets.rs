@@ -4,63 +4,19 @@
 use std::path::Path;
 
 use pomdp_fs::data::Labels;
-use pomdp_fs::linalg::Mat;
-use pomdp_fs::rng::Streams;
 use serde_json::Value;
 
+use super::made_up::{TAGS, Tickets};
 use super::{QUICK, program, refused, run, text};
 
-const FEATURES: usize = 30;
-const TAGS: [&str; 8] =
-    ["billing", "delivery", "hardware", "login", "network", "printer", "refund", "software"];
-
-/// 400 tickets: an id, a date, a text, a choice, 30 numbers with a decimal comma and some of them
-/// missing, a column without a name, two of the same name, and the tags of a ticket joined in one
-/// field. A quarter of the tags that do not belong to a ticket are there all the same.
-struct Tickets {
-    text: String,
-    truth: Labels,
-    candidates: Labels,
-}
-
-const MISSING: [&str; 6] = ["", "NULL", "n/a", "#N/A", "None", "<NA>"];
-
-fn tickets(n: usize, tagged: bool) -> Tickets {
-    let mut rng = Streams::new(12).stream("tickets");
-    let x = Mat::from_fn(n, FEATURES, |_, _| rng.normal());
-    let truth = Labels::from_fn(n, TAGS.len(), |i, j| x[(i, j)] + 0.5 * x[(i, j + 8)] > 0.6);
-    let candidates = Labels::from_fn(n, TAGS.len(), |i, j| truth.get(i, j) || rng.bernoulli(0.25));
-    let mut text = "\u{feff}sep=;\r\n# exported from the help desk\r\n".to_owned();
-    text += "ticket;opened;subject;channel;;";
-    (0..FEATURES).for_each(|j| text += &format!("m{j};"));
-    text += if tagged { "note;note;topics\r\n" } else { "note;note\r\n" };
-    for i in 0..n {
-        let subject = match i % 3 {
-            0 => format!("\"The customer; number {i},\r\nwrites \"\"again\"\"\""),
-            1 => format!("Question no. {i} about the contract"),
-            _ => format!("Re: Re: call of {i} minutes"),
-        };
-        let channel = ["mail", "web", "phone"][i % 3];
-        text += &format!("T-{};{}.1.2024;{subject};{channel};{i};", 1000 + i, i % 28 + 1);
-        for j in 0..FEATURES {
-            text += &match (i + 31 * j) % 97 {
-                k if k < MISSING.len() => MISSING[k].to_owned(),
-                _ => format!("{:.3}", x[(i, j)]).replace('.', ","),
-            };
-            text.push(';');
-        }
-        text += "see file;-";
-        if tagged {
-            let on = (0..TAGS.len()).filter(|&j| candidates.get(i, j)).map(|j| TAGS[j]);
-            text += &format!(";{}", on.collect::<Vec<_>>().join("|"));
-        }
-        text += if i % 50 == 49 { "\r\n\r\n" } else { "\r\n" };
-    }
-    Tickets { text, truth, candidates }
+/// The tickets with the tags that somebody gave them.
+fn tagged(n: usize) -> String {
+    let made = Tickets::new(n);
+    made.csv(0..n, Some(&made.candidates))
 }
 
 /// What `data info` asks for.
-const READING: [&str; 8] = [
+pub const READING: [&str; 8] = [
     "--labels",
     "tags:topics",
     "--id",
@@ -89,7 +45,7 @@ fn table(bytes: &[u8], delimiter: u8) -> Vec<Vec<String>> {
 #[test]
 fn every_problem_is_told_at_once_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("tickets.csv"), tickets(400, true).text).unwrap();
+    std::fs::write(dir.path().join("tickets.csv"), tagged(400)).unwrap();
     let output = program(dir.path(), &["data", "info", "tickets.csv"]).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -100,6 +56,7 @@ fn every_problem_is_told_at_once_with_what_to_do() {
         "3 different words: 'mail', 'web', 'phone'",
         "joined tags",
         "--labels 'tags:topics'",
+        "need --id ticket --ignore opened,subject,note --one-hot channel --impute mean",
     ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
@@ -122,8 +79,9 @@ fn every_problem_is_told_at_once_with_what_to_do() {
 #[test]
 fn from_a_messy_table_to_cleaned_labels() {
     let dir = tempfile::tempdir().unwrap();
-    let made = tickets(400, true);
-    std::fs::write(dir.path().join("tickets.csv"), &made.text).unwrap();
+    let made = Tickets::new(400);
+    let given = made.csv(0..400, Some(&made.candidates));
+    std::fs::write(dir.path().join("tickets.csv"), &given).unwrap();
     let said = select(dir.path(), &["tickets.csv", "--out", "out", "--json", "r.json"]);
     assert!(
         said.contains("Verdict: ") && said.contains("the labels are read as candidates"),
@@ -137,7 +95,7 @@ fn from_a_messy_table_to_cleaned_labels() {
 
     // The file as it was, but for tags that are gone.
     let cleaned = std::fs::read(dir.path().join("out/cleaned.csv")).unwrap();
-    let (before, after) = (table(made.text.as_bytes(), b';'), table(&cleaned, b';'));
+    let (before, after) = (table(given.as_bytes(), b';'), table(&cleaned, b';'));
     assert_eq!(before.len(), after.len());
     let mut labels = Labels::none(400, TAGS.len());
     let last = before[2].len() - 1;
@@ -179,7 +137,7 @@ fn from_a_messy_table_to_cleaned_labels() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), made.text.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), given.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(std::fs::read(dir.path().join("piped/cleaned.csv")).unwrap(), cleaned);
 }
@@ -187,9 +145,9 @@ fn from_a_messy_table_to_cleaned_labels() {
 #[test]
 fn new_rows_need_no_options() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("tickets.csv"), tickets(200, true).text).unwrap();
+    std::fs::write(dir.path().join("tickets.csv"), tagged(200)).unwrap();
     select(dir.path(), &["tickets.csv", "--out", "model"]);
-    let new = tickets(30, false).text;
+    let new = Tickets::new(30).csv(0..30, None);
     std::fs::write(dir.path().join("new.csv"), &new).unwrap();
     let apply = |file: &str, out: &str| {
         run(dir.path(), &["apply", "--model", "model", file, "--out", out]);

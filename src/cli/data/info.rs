@@ -6,8 +6,9 @@ use clap::Args;
 
 use crate::Result;
 use crate::cli::Context;
+use crate::cli::flags::column_flags;
 use crate::cli::input::Input;
-use crate::data::{Column, Info, Kind, Role, survey_table};
+use crate::data::{Column, Info, Kind, Role, needed_changes, survey_table};
 use crate::text::{name, printable};
 
 /// Columns of a table that are described one by one.
@@ -74,6 +75,10 @@ fn columns_text(file: &str, rows: usize, columns: &[Column]) -> String {
     }
     for tags in columns.iter().filter(|c| c.kind() == Kind::Tags) {
         lines.push(format!("  joined tags, so this could be --labels 'tags:{}'", name(&tags.name)));
+    }
+    let needed = column_flags(&needed_changes(columns));
+    if !needed.is_empty() {
+        lines.push(format!("  columns that cannot be used as they stand need {needed}"));
     }
     lines.join("\n")
 }

@@ -1,7 +1,7 @@
 //! Getting a set from its pinned address, with the system's `curl`: no network code in this program.
 //!
-//! A file is downloaded under a temporary name, checked against its hash and only then renamed, so a
-//! data folder never holds half a file or the wrong one.
+//! A file is checked against its hash before anything of it is written, and appears whole, so a data
+//! folder never holds half a file or the wrong one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ pub fn fetch(entry: &Entry, folder: &Path, mut note: impl FnMut(&str)) -> Result
             note(&format!("{}: already here, and right", file.file));
         } else {
             note(&format!("{}: downloading", file.file));
-            download(file, &path)?;
+            download(Command::new("curl"), file, &path)?;
         }
         files.push(path);
     }
@@ -57,20 +57,19 @@ impl KnownFile {
     }
 }
 
-fn download(file: &KnownFile, target: &Path) -> Result<()> {
+/// The bytes come through a pipe, so nothing is on the disk before it is known to be right, and two
+/// downloads at once do not meet: each puts a whole file there, and it is the same file.
+fn download(mut curl: Command, file: &KnownFile, target: &Path) -> Result<()> {
     let Some(url) = &file.url else {
         return Err(Error::config(format!("{} has no address", file.file)));
     };
-    let temporary = target.with_extension("part");
-    let run = Command::new("curl")
+    let run = curl
         .args(["--fail", "--silent", "--show-error", "--location", "--proto", "=https"])
-        .args(["--connect-timeout", "20", "--max-time", "600", "--output"])
-        .arg(&temporary)
-        .arg("--")
+        .args(["--connect-timeout", "20", "--max-time", "600", "--"])
         .arg(url)
         .output();
     let by_hand = format!("download {url} by hand and put it there as {}", file.file);
-    let finished = match run {
+    let downloaded = match run {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Error::config("the program 'curl' is not installed").hint(by_hand))
         }
@@ -79,20 +78,16 @@ fn download(file: &KnownFile, target: &Path) -> Result<()> {
             let why = String::from_utf8_lossy(&output.stderr);
             Err(Error::input(format!("the download failed: {}", why.trim())).hint(by_hand))
         }
-        Ok(_) => io::read(&temporary).and_then(|bytes| {
-            file.check(&bytes).map_err(|e| {
-                e.about("the download is not the expected file")
-                    .hint("nothing was kept; try again later")
-            })
-        }),
+        Ok(output) => Ok(output.stdout),
     };
-    let finished = finished.and_then(|()| {
-        std::fs::rename(&temporary, target).map_err(|e| Error::io(target, "write", &e))
+    let checked = downloaded.and_then(|bytes| match file.check(&bytes) {
+        Ok(()) => Ok(bytes),
+        Err(e) => Err(e
+            .about("the download is not the expected file")
+            .hint("nothing was kept; try again later")),
     });
-    finished.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        e.in_file(target)
-    })
+    let bytes = checked.map_err(|e| e.in_file(target))?;
+    io::write_atomic(target, &bytes)
 }
 
 #[cfg(test)]
@@ -115,5 +110,43 @@ mod tests {
         file.git_blob = Some("ce013625030ba8dba906f756967f9e9ca394464a".to_owned());
         file.check(b"hello\n").unwrap();
         assert!(file.check(b"jello\n").unwrap_err().to_string().contains("git blob id"));
+    }
+
+    /// A known file, and a stand-in for `curl` that prints these bytes, slowly.
+    #[cfg(unix)]
+    fn slow(text: &str) -> (KnownFile, Command) {
+        let file = KnownFile {
+            file: "x".to_owned(),
+            url: Some("https://example.org/x".to_owned()),
+            size: None,
+            sha256: Some(checksum::sha256(b"first second")),
+            git_blob: None,
+        };
+        let (start, rest) = text.split_at(text.len() / 2);
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("printf '%s' '{start}'; sleep 0.2; printf '%s' '{rest}'"));
+        (file, shell)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn downloads_at_once_do_no_harm() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("x");
+        // The third one gets something else, and must not take the others' file away.
+        let sent = ["first second", "first second", "first again!"];
+        let kept: Vec<bool> = std::thread::scope(|scope| {
+            let runs = sent.map(|text| {
+                let target = &target;
+                scope.spawn(move || {
+                    let (file, curl) = slow(text);
+                    download(curl, &file, target).is_ok()
+                })
+            });
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        assert_eq!(kept, [true, true, false]);
+        assert_eq!(std::fs::read(&target).unwrap(), b"first second");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left over");
     }
 }

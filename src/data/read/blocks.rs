@@ -38,6 +38,12 @@ pub(crate) fn main_block(
         return Ok(tag_block(found[0], column));
     }
     if let Some(spec) = &options.labels {
+        // Separators at the ends of lines make columns that nobody counts.
+        let count = match spec {
+            LabelSpec::Last(_) => named(names.len(), &declared.unnamed),
+            _ => names.len(),
+        };
+        let names = &names[..count];
         let columns = spec.resolve(names, LABEL_CHOICE).map_err(|e| e.remedy(Remedy::Labels))?;
         let note = format!("labels: {} columns, as chosen", columns.len());
         return Ok(plain_block(names, columns, note));
@@ -59,6 +65,11 @@ pub(crate) fn main_block(
         Some(needed) => Ok(known_block(names, needed)?),
         None => prefixed_block(names),
     }
+}
+
+/// Number of columns up to the last one that has a name.
+fn named(all: usize, unnamed: &[usize]) -> usize {
+    (0..all).rev().find(|c| !unnamed.contains(c)).map_or(all, |last| last + 1)
 }
 
 fn tag_block(column: usize, name: &str) -> Blocks {

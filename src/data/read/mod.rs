@@ -34,6 +34,7 @@ use crate::checksum::hex;
 use crate::{Error, Result};
 pub(crate) use gzip::{pack as gzip, unpack_all as gunzip};
 pub use options::{Format, Impute, LabelSpec, Needed, Part, ReadOptions, Role, split_names};
+pub use problems::needed_changes;
 use survey::Column;
 
 /// What a reader hands back.

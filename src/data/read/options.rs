@@ -247,7 +247,11 @@ impl LabelSpec {
     pub(crate) fn resolve(&self, names: &[&str], what: &str) -> Result<Vec<usize>> {
         let total = names.len();
         let too_many = |asked: usize| {
-            Error::config(format!("{what} asks for column {asked}, the file has {total} columns"))
+            let all = match total {
+                1 => "only one column: is it divided by commas, semicolons or tabs?".to_owned(),
+                n => format!("{n} columns"),
+            };
+            Error::config(format!("{what} asks for column {asked}, the file has {all}"))
         };
         let columns: Vec<usize> = match self {
             LabelSpec::None => Vec::new(),

@@ -1,5 +1,6 @@
 //! All columns that cannot be used as they stand, in one message with what to do about each.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::survey::{Column, Kind};
@@ -85,6 +86,7 @@ pub(crate) fn describe(column: &Column, meant: Meant) -> String {
         Kind::Dates => format!("dates such as {such}"),
         Kind::Ids => format!("a different value in each row, such as {such}"),
         Kind::Tags => format!("joined tags such as {such}"),
+        Kind::Words if column.choices() == 1 => format!("one word, {such}"),
         Kind::Words => format!(
             "{} different words: {such}{}",
             column.choices(),
@@ -95,12 +97,34 @@ pub(crate) fn describe(column: &Column, meant: Meant) -> String {
     what + &others
 }
 
+/// What the columns of a table need that cannot be used as they stand, or share a name. What may be a
+/// label is left to the choice of labels.
+pub fn needed_changes(columns: &[Column]) -> ColumnChanges {
+    let mut changes = ColumnChanges::default();
+    let mut called: HashMap<&str, usize> = HashMap::new();
+    columns.iter().for_each(|c| *called.entry(&c.name).or_default() += 1);
+    for column in columns {
+        if called[column.name.as_str()] > 1 {
+            changes.ignore.push(column.name.clone());
+            continue;
+        }
+        match column.kind() {
+            Kind::Tags | Kind::Binary | Kind::YesNo => {}
+            Kind::Numbers if column.missing == 0 => {}
+            _ => suggest(column, Meant::Feature, &mut changes),
+        }
+    }
+    let mut seen = HashSet::new();
+    changes.ignore.retain(|name| seen.insert(name.clone()));
+    changes
+}
+
 fn suggest(column: &Column, meant: Meant, changes: &mut ColumnChanges) {
     let name = || column.name.clone();
     match column.kind() {
         _ if meant == Meant::Label => {}
         Kind::Ids if changes.id.is_none() => changes.id = Some(name()),
-        Kind::Words => changes.one_hot.push(name()),
+        Kind::Words if column.choices() > 1 || column.missing > 0 => changes.one_hot.push(name()),
         Kind::Numbers | Kind::Binary | Kind::YesNo => changes.impute = true,
         _ => changes.ignore.push(name()),
     }

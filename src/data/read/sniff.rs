@@ -6,7 +6,7 @@ use super::options::Format;
 use crate::{Error, Remedy, Result};
 
 /// Formats that are recognised in order to explain what to do instead.
-const EXPLAINED: [(&[u8], &str, &str); 12] = [
+const EXPLAINED: [(&[u8], &str, &str); 14] = [
     (
         b"\x89HDF\r\n\x1a\n",
         "an HDF5 file (MATLAB 7.3 or Python)",
@@ -25,6 +25,8 @@ const EXPLAINED: [(&[u8], &str, &str); 12] = [
     (b"PK\x03\x04", "a zip archive (npz, xlsx)", "unpack it first; numbers can be given as CSV"),
     (b"BZh", "a bzip2 file", "unpack it first, or pack it with gzip"),
     (b"\xfd7zXZ", "an xz file", "unpack it first, or pack it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it first, or pack it with gzip"),
+    (b"%PDF-", "a PDF file", "numbers can be given as CSV"),
     (b"RDX", "an R data file", "in R, write it with write.csv, or with mldr::write_arff"),
     (b"RDA", "an R data file", "in R, write it with write.csv, or with mldr::write_arff"),
     (b"PAR1", "a Parquet file", "write it as CSV"),
@@ -51,6 +53,10 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
         return Ok(Format::Mat);
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    if is_utf16(head) {
+        return Err(Error::found("UTF-16 text", "ARFF, CSV, LIBSVM or MATLAB 5 to 7")
+            .hint("save it as UTF-8"));
+    }
     if head.contains(&0) {
         return Err(Error::found("binary data", "ARFF, CSV, LIBSVM or MATLAB 5 to 7"));
     }
@@ -64,6 +70,10 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
         Some(line) if line[0] == b'<' => Err(Error::found("an XML or HTML file", "the data file")
             .hint("give the ARFF; the label XML is found beside it, or can be named")
             .remedy(Remedy::LabelFile)),
+        Some(_) if is_json(head) => {
+            Err(Error::found("a JSON file", "ARFF, CSV, LIBSVM or MATLAB 5 to 7")
+                .hint("write it as CSV with a line of names"))
+        }
         Some(line) if line.starts_with(super::libsvm::TAG.as_bytes()) => Ok(Format::Libsvm),
         Some(_) => {
             let looks = |line: &[u8]| line[0] == b'#' || is_libsvm(line);
@@ -79,6 +89,23 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format> {
             Ok(if single { Format::Libsvm } else { Format::Csv })
         }
     }
+}
+
+/// Text in which every other byte is 0: UTF-16 without its mark, as far as it is English.
+fn is_utf16(head: &[u8]) -> bool {
+    let zeros = |from: usize| head.iter().skip(from).step_by(2).filter(|b| **b == 0).count();
+    let half = head.len() / 2;
+    half >= 4
+        && [(0, 1), (1, 0)]
+            .iter()
+            .any(|&(low, high)| zeros(low) == 0 && zeros(high) >= half - half / 8)
+}
+
+/// A list or an object that begins with a value, a name or its end.
+fn is_json(head: &[u8]) -> bool {
+    let mut bytes = head.iter().filter(|b| !b.is_ascii_whitespace());
+    matches!(bytes.next(), Some(b'{' | b'['))
+        && matches!(bytes.next(), Some(b'"' | b'{' | b'[' | b'}' | b']' | b'0'..=b'9'))
 }
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -103,8 +130,12 @@ fn starts_like_libsvm(line: &[u8]) -> bool {
 
 fn is_pair(word: &[u8]) -> bool {
     let colon = word.iter().position(|&b| b == b':');
-    // Any digits: that the number is too large for an index is for the reader to say.
-    colon.is_some_and(|c| c > 0 && word[..c].iter().all(u8::is_ascii_digit))
+    // Any digits: that the number is too large for an index, or negative, is for the reader to say.
+    let is_index = |index: &[u8]| {
+        let digits = index.strip_prefix(b"-").unwrap_or(index);
+        index == b"qid" || !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    };
+    colon.is_some_and(|c| is_index(&word[..c]))
 }
 
 fn is_labels(word: &[u8]) -> bool {
@@ -117,7 +148,7 @@ mod tests {
 
     #[test]
     fn content_decides() {
-        let cases: [(&[u8], Format); 17] = [
+        let cases: [(&[u8], Format); 20] = [
             (b"@relation x\n", Format::Arff),
             (b"\xef\xbb\xbf% c\n\n  @RELATION x\n", Format::Arff),
             (b"% only the start of a long comment", Format::Arff),
@@ -134,6 +165,9 @@ mod tests {
             (b"1,2,3\n4,5,6\n", Format::Csv),
             (b"1 18446744073709551615:1\n", Format::Libsvm),
             (b"1 1:1\n2 99999999999999999999999:1\n", Format::Libsvm),
+            (b"1 -1:1\n2 1:1\n", Format::Libsvm),
+            (b"1 qid:3 1:1\n", Format::Libsvm),
+            (b"{a},[b]\n1,2\n", Format::Csv),
             (b"# made: today\n1,2,3\n4,5,6\n", Format::Csv),
         ];
         for (head, format) in cases {
@@ -152,8 +186,21 @@ mod tests {
         hdf = vec![b' '; 512];
         hdf.extend(b"\x89HDF\r\n\x1a\n");
         assert!(sniff(&hdf).unwrap_err().to_string().contains("HDF5"));
-        for head in [&b""[..], b"  \n", b"<html>", b"PK\x03\x04", b"ab\0cd"] {
-            assert!(sniff(head).is_err());
+        for (head, found) in [
+            (&b""[..], "an empty file"),
+            (b"  \n", "only blanks"),
+            (b"<html>", "an XML or HTML file"),
+            (b"PK\x03\x04", "a zip archive"),
+            (b"ab\0cd", "binary data"),
+            (b"a\0,\0b\0\n\01\0,\02\0", "UTF-16 text"),
+            (b"\0a\0,\0b\0\n\01\0,\02", "UTF-16 text"),
+            (b" [ {\"a\": 1}]", "a JSON file"),
+            (b"{\n\"a\": [1]}", "a JSON file"),
+            (b"%PDF-1.4\n", "a PDF file"),
+            (b"\x28\xb5\x2f\xfd\x04", "a Zstandard file"),
+        ] {
+            let e = sniff(head).unwrap_err().to_string();
+            assert!(e.contains(&format!("found {found}")), "{e}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::csv::value::{is_date, yes_no_word};
+use super::csv::value::{is_date, is_unread_number, yes_no_word};
 use super::lines::decode;
 
 /// More different values than this are not told apart.
@@ -64,6 +64,8 @@ pub struct Column {
     yes_no: usize,
     marks: usize,
     dates: usize,
+    /// Numbers to a reader, but not to this program.
+    unread: usize,
     short: usize,
     joined: usize,
     /// Each number is whole and larger than the one before.
@@ -102,6 +104,7 @@ impl Column {
         self.yes_no += usize::from(yes_no_word(field).is_some());
         self.marks += usize::from(field.eq_ignore_ascii_case(b"x"));
         self.dates += usize::from(is_date(field));
+        self.unread += usize::from(is_unread_number(field));
         let blanks = field.iter().filter(|b| **b == b' ').count();
         self.short += usize::from(field.len() <= 40 && blanks <= 1);
         let key = hash(field);
@@ -136,6 +139,10 @@ impl Column {
                 Kind::YesNo
             }
             (n, words) if words <= n => Kind::NearlyNumbers,
+            // Numbers that come again and again may be tags.
+            (_, words) if words == self.unread && self.pieces.len() * 3 > self.all_pieces => {
+                Kind::NearlyNumbers
+            }
             _ if nearly_all(self.dates) => Kind::Dates,
             (0, words) if words >= 10 && different == words => {
                 if nearly_all(self.short) {

@@ -15,14 +15,13 @@ use super::belief::BeliefModel;
 use super::belief::network::BeliefNetwork;
 use super::config::{Config, Preset};
 use super::network::Network;
-use super::stage1::labels::{confidence, pseudo_labels};
+use super::stage1::labels::{confidence, pseudo_labels, without_candidates};
 use crate::data::{Labels, Reading, Scaler};
 use crate::linalg::Mat;
 use crate::method::observation::LinearModel;
 use crate::method::observation::label_context::{Form, LabelContext};
 use crate::method::settings::Settings;
 use crate::nn::Layout;
-use crate::num::Real;
 use crate::tensors::{Packer, Unpacked};
 use crate::{Error, Result, checksum, io};
 
@@ -172,11 +171,7 @@ impl Model {
             Weights::Printed { disambiguator, .. } => {
                 let network = self.description.network()?;
                 network.check_inputs(&x, disambiguator)?;
-                let nothing = Mat::zeros(x.rows(), self.description.labels.len());
-                let mut saved = network.stage1_saved();
-                network.forward(&mut saved, (x.view(), nothing.view()), disambiguator, None);
-                let u = &saved.logits;
-                Ok(Mat::from_fn(u.rows(), u.cols(), |i, j| u[(i, j)].sigmoid()))
+                Ok(without_candidates(&network, disambiguator, &x))
             }
             Weights::Belief(belief) => Ok(belief.prior(&x)),
         }

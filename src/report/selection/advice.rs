@@ -63,7 +63,7 @@ pub fn next_steps(selection: &Selection<'_>) -> Vec<String> {
     let empty = emptied_rows(selection).len();
     if empty > 0 && usable(selection) {
         step(&format!(
-            "{} rows keep no label at all. If every row must have one: --at-least-one.",
+            "Rows that keep no label at all: {}. If every row must have one: --at-least-one.",
             grouped(empty)
         ));
     }

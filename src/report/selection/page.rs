@@ -7,6 +7,7 @@
 use minijinja::{Value, context};
 
 use crate::Result;
+use crate::report::spoken::spoken;
 use crate::report::{LineChart, render};
 use crate::text::printable;
 
@@ -238,14 +239,15 @@ impl MetricTable {
 
 impl Figure {
     fn value(&self) -> Result<Value> {
-        let keys = self.chart.series.iter();
-        let keys = keys.map(|s| context! { class => s.colour.class(), name => &s.name });
+        let series = self.chart.series.iter();
+        let lines = series.clone().map(|s| (s.name.as_str(), s.values.clone()));
+        let keys = series.map(|s| context! { class => s.colour.class(), name => &s.name });
         Ok(context! {
             title => &self.title,
             text => &self.text,
             dashed => self.dashed.as_ref(),
             keys => Value::from_iter(keys),
-            spoken => self.spoken(),
+            spoken => spoken(&self.title, lines, self.dashed.as_deref()),
             wide => self.chart.wide,
             svg => Value::from_safe_string(self.chart.svg()?),
             // A wide drawing cannot be read on a telephone.
@@ -254,26 +256,6 @@ impl Figure {
                 false => Value::from(()),
             },
         })
-    }
-}
-
-impl Figure {
-    /// The chart in words, for whoever cannot see it.
-    fn spoken(&self) -> String {
-        let mut text = format!("{}: a line chart.", self.title);
-        for series in &self.chart.series {
-            let values = &series.values;
-            let (Some(first), Some(last)) = (values.first(), values.last()) else { continue };
-            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            text += &format!(
-                " {}: {} values, from {first:.4} to {last:.4}, at least {least:.4}, at most {most:.4}.",
-                series.name,
-                values.len()
-            );
-        }
-        text.extend(self.dashed.iter().map(|d| format!(" Dashed line: {d}.")));
-        text
     }
 }
 

@@ -154,9 +154,10 @@ impl<R: BufRead> Records<R> {
         (0..self.len()).map(|j| self.field(j))
     }
 
-    /// Does the record begin with this byte?
+    /// Does the first field begin with this byte? A tab before it may be the end of an empty field.
     pub(crate) fn starts_with(&self, byte: u8) -> bool {
-        self.raw.trim_ascii_start().first() == Some(&byte)
+        let first = self.fields.first().map(|field| self.raw[field.clone()].trim_ascii_start());
+        first.is_some_and(|field| field.first() == Some(&byte))
     }
 
     /// Field `j` in the bytes of the whole text, quotes and blanks included.

@@ -69,7 +69,7 @@ impl<R: BufRead> Table<R> {
         };
         match commented_names {
             Some(mut fields) => {
-                fields[0] = fields[0].trim_ascii_start()[1..].to_vec();
+                fields[0].remove(0);
                 table.take_names(fields.iter().map(Vec::as_slice));
             }
             None if header => {
@@ -178,7 +178,7 @@ fn find_delimiter(head: &[u8]) -> u8 {
         return head[4];
     }
     let mut start = 0;
-    while head[start..].trim_ascii_start().first() == Some(&b'#') {
+    while head[start..].iter().find(|b| !matches!(b, b' ' | b'\r' | b'\n')) == Some(&b'#') {
         match head[start..].iter().position(|b| matches!(b, b'\n' | b'\r')) {
             Some(end) => start += end + 1,
             None => break,

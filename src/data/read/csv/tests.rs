@@ -37,6 +37,42 @@ fn names_in_a_comment_are_names_only_before_numbers() {
     assert!(p.err().unwrap().to_string().contains("'#7'"));
 }
 
+/// A counter that has no name, then one that is called '#': no comment, though blanks come first.
+#[test]
+fn a_number_sign_in_the_second_column_is_a_name() {
+    let p = read("\t#\ta\tl\n0\t1\t2\t1\n1\t2\t3\t0\n".as_bytes(), &options(1)).unwrap();
+    assert_eq!(p.feature_names, ["#", "a"]);
+    let e = error("\t#\t\tx\n1\t2\t3\t4\t\n", &options(1));
+    assert!(e.to_string().contains("found 5 fields, expected 4 as in the first line"), "{e}");
+}
+
+/// Spreadsheets end every line with a separator.
+#[test]
+fn the_last_columns_are_the_last_that_have_a_name() {
+    let text = "a,b,l,m,,\n1,2,1,0,,\n2,3,0,1,,\n";
+    let p = read(text.as_bytes(), &options(2)).unwrap();
+    assert_eq!((p.feature_names.join(" "), p.label_names.join(" ")), ("a b".into(), "l m".into()));
+    let chosen = ReadOptions { labels: Some(LabelSpec::Range(5, 6)), ..ReadOptions::default() };
+    let p = read(text.as_bytes(), &chosen).unwrap();
+    assert_eq!(p.label_names, ["column5", "column6"], "chosen by number, they are what was chosen");
+}
+
+#[test]
+fn numbers_that_are_not_read_are_no_words() {
+    for (text, found) in [
+        ("a,b,l\n1,inf,1\n2,1e999,0\n", "'inf'"),
+        ("a,b,l\n1,\"1,234\",1\n2,\"-2,345.5\",0\n", "'1,234'"),
+        ("a;b;l\n1;1.234,5;1\n2;12.345.678;0\n", "'1.234,5'"),
+    ] {
+        let e = error(text, &options(1));
+        assert!(
+            e.to_string().contains(&format!("column 'b': found {found}, expected a finite number")),
+            "{e}"
+        );
+        assert_eq!(e.position().0, Some(2));
+    }
+}
+
 #[test]
 fn decimal_commas_with_other_separators() {
     let p = read("a;b;l\n1,5;2;1\n-0,25;3;0\n".as_bytes(), &options(1)).unwrap();

@@ -56,6 +56,26 @@ pub(crate) fn parse_comma_number(field: &[u8]) -> Option<f64> {
     parse_number(&point[..field.len()])
 }
 
+/// Is this a number to a reader, though not to this program? Infinite or too large, `1e999`, or with
+/// marks between thousands, `1,234.5` and `1.234,5`.
+pub(crate) fn is_unread_number(field: &[u8]) -> bool {
+    let text = std::str::from_utf8(field).unwrap_or_default();
+    if text.parse::<f64>().is_ok_and(f64::is_infinite) {
+        return true;
+    }
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    let Some(mark) = text.chars().find(|c| !c.is_ascii_digit()).filter(|c| ",.' ".contains(*c))
+    else {
+        return false;
+    };
+    let point = text.rfind(|c| c != mark && (c == ',' || c == '.')).unwrap_or(text.len());
+    let mut groups = text[..point].split(mark);
+    groups.next().is_some_and(|g| (1..=3).contains(&g.len()) && digits(g))
+        && groups.all(|g| g.len() == 3 && digits(g))
+        && digits(text.get(point + 1..).unwrap_or_default())
+}
+
 /// Does this look like a date, with or without a time? `2024-01-31`, `31.1.2024`, `1/31/24`,
 /// `2024-01-31T10:00:00Z`.
 pub(crate) fn is_date(field: &[u8]) -> bool {
@@ -79,6 +99,16 @@ pub(crate) fn is_date(field: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_are_not_read() {
+        for word in ["inf", "-1e999", "1,234", "-1,234,567.5", "1.234,5", "1'234", "12 345"] {
+            assert!(is_unread_number(word.as_bytes()), "{word}");
+        }
+        for word in ["", "1", "1.5", "a", "1,2345", "1234,567", "1,23", "1,234,", "1,234.x", ","] {
+            assert!(!is_unread_number(word.as_bytes()), "{word}");
+        }
+    }
 
     #[test]
     fn missing_values_in_all_spellings() {

@@ -65,6 +65,20 @@ pub(super) fn confidence_of(
     Mat::from_vec(rows.len(), candidates.cols(), confidence)
 }
 
+/// σ(u) of rows whose candidates are unknown: the encoder sees the empty set, as in Stage 2.
+pub fn without_candidates(network: &Network, p: &[f32], x: &Mat<f32>) -> Mat<f32> {
+    let unknown = Labels::none(x.rows(), network.config().labels);
+    let all: Vec<usize> = (0..x.rows()).collect();
+    let (mut saved, mut gathered) = (network.stage1_saved(), Batch::new(x.cols(), unknown.cols()));
+    let mut scores = Vec::with_capacity(x.rows() * unknown.cols());
+    for part in all.chunks(ROWS) {
+        gathered.gather(x, &unknown, part);
+        network.forward(&mut saved, (gathered.x.view(), gathered.c.view()), p, None);
+        scores.extend(saved.logits.as_slice().iter().map(|u| u.sigmoid()));
+    }
+    Mat::from_vec(x.rows(), unknown.cols(), scores)
+}
+
 /// Ŷ_ij = 1[p_ij ≥ ½] (Algorithm 1); with `at_least_one` the best candidate of a row that has
 /// candidates but no label above ½ is kept too.
 pub fn pseudo_labels(confidence: &Mat<f32>, candidates: &Labels, at_least_one: bool) -> Labels {
@@ -107,6 +121,8 @@ pub(in crate::method::pomdp_fs) fn summary(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::EncoderConfig;
+    use crate::rng::Streams;
 
     #[test]
     fn labels_above_one_half_and_at_least_one() {
@@ -118,6 +134,21 @@ mod tests {
         let hard = pseudo_labels(&p, &c, true);
         assert_eq!(hard.row(1), [false, true, false], "ties go to the lower index");
         assert_eq!(hard.row(2), [false; 3], "a row without candidates stays empty");
+    }
+
+    /// Chunks, their last one short, against one pass over all rows.
+    #[test]
+    fn rows_in_chunks_have_the_same_bits() {
+        let config = EncoderConfig { width: 8, heads: 2, layers: 1, ..EncoderConfig::paper(3, 2) };
+        let network = Network::new(config).unwrap();
+        let p: Vec<f32> = network.init(&Streams::new(4));
+        let x = Mat::from_fn(2 * ROWS + 5, 3, |i, j| ((7 * i + 3 * j) % 11) as f32 / 5.0 - 1.0);
+        let mut saved = network.stage1_saved();
+        network.forward(&mut saved, (x.view(), Mat::zeros(x.rows(), 2).view()), &p, None);
+        let at_once = saved.logits.as_slice().iter().map(|u| u.sigmoid().to_bits());
+        let found = without_candidates(&network, &p, &x);
+        assert!(found.as_slice().iter().map(|s| s.to_bits()).eq(at_once));
+        assert_eq!(without_candidates(&network, &p, &Mat::zeros(0, 3)).rows(), 0);
     }
 
     #[test]
