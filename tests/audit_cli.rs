@@ -129,6 +129,19 @@ fn rounding_as_json_and_for_people() {
         assert!(number("worst_share_of_bound") <= 1.0, "{t}");
         assert!(number("max_rel_err_f64") < 1e-12 && number("max_rel_err_f32") < 1e-3, "{t}");
         assert!(number("median_rel_err_f32") <= number("max_rel_err_f32"));
+        assert!(number("unexplained") <= 1e-9 && number("max_bound_f32") > 0.0, "{t}");
+        assert!(t.get("bounded_at").is_none(), "every number has its bound");
+    }
+    // A sample says which numbers it is: the worst and five random ones.
+    let report = json(&audit(&["rounding", "--case", "full-size/stage1", "--json", "-"]));
+    let tensors = report["cases"].as_array().unwrap();
+    let sampled: Vec<&Value> = tensors.iter().filter(|t| t.get("bounded_at").is_some()).collect();
+    assert!(sampled.len() > 30, "{}", sampled.len());
+    for t in sampled {
+        let at: Vec<u64> =
+            t["bounded_at"].as_array().unwrap().iter().map(|k| k.as_u64().unwrap()).collect();
+        assert!(at.len() <= 6 && at.iter().all(|k| *k < t["numbers"].as_u64().unwrap()), "{t}");
+        assert_eq!(t["bounded"], at.len() as u64);
     }
     let output = audit(&["rounding", "--case", "linear"]);
     assert_eq!(output.status.code(), Some(0));
@@ -215,6 +228,9 @@ fn training_as_json_and_as_a_page() {
         "stage1/paper/",
         "stage1/observation/",
         "rho/",
+        "belief/",
+        "decision/",
+        "consensus/",
         "stage2/",
         "sampling/",
         "noise/",
@@ -246,6 +262,32 @@ fn theorems_hold_and_every_control_is_caught() {
     }
     let page = std::fs::read_to_string(&html).unwrap();
     assert_eq!(page.matches("<figure").count(), 5, "the curves behind the figures");
+}
+
+/// The audits of this program decide; what the paper prints is shown and decides nothing.
+#[test]
+fn all_audits_on_one_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let html = dir.path().join("all.html");
+    let output = audit(&["all", "--html", html.to_str().unwrap(), "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = json(&output);
+    assert_eq!(keys(&report), ["checks", "information", "pass"]);
+    let lines = |key: &str| report[key].as_array().unwrap();
+    let name = |line: &Value| line["name"].as_str().unwrap().to_owned();
+    for part in ["gradients/", "rounding/", "training/", "theorems/", "determinism/"] {
+        assert!(lines("checks").iter().any(|l| name(l).starts_with(part)), "{part}");
+    }
+    assert!(lines("checks").iter().all(|l| l["holds"] == true));
+    assert!(lines("information").iter().all(|l| name(l).starts_with("paper/")));
+    let fails = lines("information").iter().filter(|l| l["holds"] == false).count();
+    assert!(fails > 0, "a printed table that does not add up");
+    let page = std::fs::read_to_string(&html).unwrap().replace("&#x2f;", "/");
+    assert_eq!(page.matches("✗ does not").count(), fails);
+    assert!(page.contains("PASS") && !page.contains("✗ failed"));
+    let every = || lines("checks").iter().chain(lines("information"));
+    let shown = |l: &Value| page.contains(name(l).split_once('/').unwrap().1);
+    assert!(every().all(shown), "every line is on the page");
 }
 
 #[test]

@@ -55,9 +55,18 @@ where
         .collect()
 }
 
-/// |u·Hv − v·Hu| over the larger Σ|uᵢ(Hv)ᵢ|, for two random directions; H is the Jacobian of what the
-/// backward pass computes, by dual numbers. A field is a gradient only where this is 0.
-pub(super) fn asymmetry(case: &Case, control: Option<Control>) -> f64 {
+/// What two random directions u and v through all coordinates at once say.
+pub(super) struct Along {
+    /// |f′(u) − g·u| / Σ|gᵢuᵢ|, the larger of both directions: forward mode against every coordinate of the backward
+    /// pass, also where too many for one run each.
+    pub slope: f64,
+    /// |u·Hv − v·Hu| over the larger Σ|uᵢ(Hv)ᵢ|; H is the Jacobian of what the backward pass computes, by dual
+    /// numbers. A field is a gradient only where this is 0.
+    pub asymmetry: f64,
+}
+
+/// Loss and backward pass on dual numbers over double-double, along two random directions.
+pub(super) fn along(case: &Case, control: Option<Control>) -> Along {
     let mut rng = Streams::new(0).stream(&format!("{}/directions", case.name));
     let number = DoubleDouble::from_f64;
     let direction = |&value: &f64| Wide {
@@ -65,12 +74,26 @@ pub(super) fn asymmetry(case: &Case, control: Option<Control>) -> f64 {
         tangent: [number(rng.normal()), number(rng.normal())],
     };
     let z: Vec<Wide> = case.start.iter().map(direction).collect();
-    let jacobian = gradient::<Wide>(&*case.function, &z, control);
-    let form = |left: usize, right: usize| {
-        let terms = z.iter().zip(&jacobian).map(|(z, g)| z.tangent[left] * g.tangent[right]);
+    let mut jacobian = vec![Wide::ZERO; z.len()];
+    let loss = Wide::run(&*case.function, &z, Some((&mut jacobian, control)));
+    // Σ and Σ|·| of a direction times something that the backward pass gave.
+    let form = |left: usize, of: &dyn Fn(&Wide) -> DoubleDouble| {
+        let terms = z.iter().zip(&jacobian).map(|(z, g)| z.tangent[left] * of(g));
         terms.fold((DoubleDouble::ZERO, 0.0), |(sum, size), t| (sum + t, size + t.abs().to_f64()))
     };
-    let ((uhv, size), (vhu, other)) = (form(0, 1), form(1, 0));
-    let difference = (uhv - vhu).to_f64().abs();
-    if difference == 0.0 { 0.0 } else { difference / size.max(other) }
+    let share = |difference: DoubleDouble, size: f64| match difference.to_f64().abs() {
+        0.0 => 0.0,
+        difference => difference / size,
+    };
+    let slope = |l: usize| {
+        let (sum, size) = form(l, &|g| g.value);
+        share(sum - loss.tangent[l], size.max(loss.tangent[l].to_f64().abs()))
+    };
+    let ((uhv, size), (vhu, other)) = (form(0, &|g| g.tangent[1]), form(1, &|g| g.tangent[0]));
+    Along { slope: worse(slope(0), slope(1)), asymmetry: share(uhv - vhu, size.max(other)) }
+}
+
+/// The larger of two errors; a NaN is the largest of all.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
 }

@@ -59,6 +59,8 @@ pub struct CaseReport {
     pub exact_rel_err: f64,
     /// Coordinates whose forward mode needed double-double, because f64 rounding hid the digits.
     pub widened: usize,
+    /// |f′(u) − g·u| over the size of its terms, for random directions u through all coordinates.
+    pub slope: Option<f64>,
     /// |u·Hv − v·Hu| over the size of its terms, for the Hessian H by the backward pass.
     pub asymmetry: Option<f64>,
     /// Where the largest error against differences is.
@@ -300,7 +302,8 @@ impl Measured<'_> {
             relative_error(&self.checked(&cast(&plain)), &cast::<DoubleDouble>(&self.numeric));
         let wide = gradient::<DoubleDouble>(&*case.function, &cast(&case.start), control);
         let exact_rel_err = relative_error(&self.checked(&wide), &self.exact).0;
-        let asymmetry = case.closed_form.is_none().then(|| exact::asymmetry(case, control));
+        let along = case.closed_form.is_none().then(|| exact::along(case, control));
+        let (slope, asymmetry) = (along.as_ref().map(|a| a.slope), along.map(|a| a.asymmetry));
         let zero = |range: &Range<usize>| plain[range.clone()].iter().all(|&a| a == 0.0);
         let (detached, reached): (Vec<_>, Vec<_>) =
             case.blocks.iter().partition(|(name, _)| case.detached.contains(name));
@@ -315,10 +318,12 @@ impl Measured<'_> {
             max_rel_err,
             exact_rel_err,
             widened: self.widened,
+            slope,
             asymmetry,
             worst: worst.map(|at| self.worst(at, &plain)),
             pass: max_rel_err <= TOLERANCE
                 && exact_rel_err <= EXACT_TOLERANCE
+                && slope.is_none_or(|s| s <= EXACT_TOLERANCE)
                 && asymmetry.is_none_or(|a| a <= EXACT_TOLERANCE)
                 && unreached.is_empty()
                 && !leaks,

@@ -35,7 +35,7 @@ fn case(factor: f64, more: f64, detached: &[&str]) -> Case {
 fn a_right_gradient_passes_and_wrong_ones_are_named() {
     let good = check(&case(1.0, 0.0, &[]), None);
     assert!(good.pass && good.checked == 2 && good.exact_rel_err == 0.0, "{good:?}");
-    assert_eq!(good.asymmetry, Some(0.0));
+    assert_eq!((good.slope, good.asymmetry), (Some(0.0), Some(0.0)));
     let off = check(&case(1.0, 3e-6, &[]), None);
     let worst = off.worst.unwrap();
     assert!(!off.pass && worst.parameter == "y" && worst.index == 0);
@@ -65,6 +65,7 @@ fn symmetry_tells_a_gradient_from_a_field() {
     assert!(scaled.asymmetry.unwrap() > 1e-3, "{scaled:?}");
     let shifted = check(&case(1.0, 1.0, &[]), None);
     assert_eq!(shifted.asymmetry, Some(0.0));
+    assert!(shifted.slope.unwrap() > 1e-3, "the loss knows: {shifted:?}");
 }
 
 #[test]
@@ -80,5 +81,15 @@ fn an_uncaught_control_fails_the_report() {
 fn sampling_takes_the_stated_number() {
     let mut c = case(1.0, 0.0, &[]);
     c.sample = Some(1);
-    assert_eq!(check(&c, None).checked, 1);
+    let report = check(&c, None);
+    assert!(report.pass && report.checked == 1);
+    // A mistake outside the sample is found along directions through all coordinates.
+    let wrong = |at: usize| {
+        let mut c = case(1.0, 0.0, &[]);
+        c.sample = Some(1);
+        c.function = Box::new(Toy { factor: 1.0 + (1 - at) as f64, more: at as f64 });
+        check(&c, None)
+    };
+    let outside = [wrong(0), wrong(1)].into_iter().find(|r| r.exact_rel_err == 0.0);
+    assert!(outside.is_some_and(|r| !r.pass && r.slope.unwrap() > 1e-3));
 }

@@ -28,5 +28,5 @@ pub use gradients::{
 };
 pub use layer::{Layer, check_layer, layer_case};
 pub use rounding::{
-    RoundingControl, RoundingReport, TensorReport, check_all_rounding, check_rounding,
+    RoundingControl, RoundingReport, TensorReport, UNEXPLAINED, check_all_rounding, check_rounding,
 };

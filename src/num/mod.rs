@@ -19,4 +19,4 @@ pub use log_sum_exp::log_sum_exp;
 pub use raw::{Class, Fusing, class, fusing, multiply_adds, vectorize};
 pub use real::Real;
 pub use reduce::{all_finite, dot, dot4, max, squared_distance, sum};
-pub use traced::{Rounded, Tape, Traced, record};
+pub use traced::{Explained, Rounded, Tape, Traced, record};

@@ -26,6 +26,8 @@ pub struct AuditSection {
     pub command: String,
     /// What is checked.
     pub text: String,
+    /// Whether its lines are claims of others, which decide nothing.
+    pub information: bool,
     /// Its lines.
     pub rows: Vec<AuditRow>,
     /// Its drawings.
@@ -64,7 +66,7 @@ impl AuditPage {
     /// The page as HTML, without scripts or outside resources.
     pub fn html(&self) -> Result<String> {
         let sections = self.sections.iter().map(AuditSection::value).collect::<Result<Vec<_>>>()?;
-        let rows = || self.sections.iter().flat_map(|s| &s.rows);
+        let rows = || self.sections.iter().filter(|s| !s.information).flat_map(|s| &s.rows);
         let controls = rows().filter(|r| r.name.ends_with("/control"));
         render(
             include_str!("audit.html"),
@@ -92,6 +94,7 @@ impl AuditSection {
             title => &self.title,
             command => &self.command,
             text => &self.text,
+            information => self.information,
             failed => self.rows.iter().filter(|r| !r.holds).count(),
             rows => Value::from_iter(rows),
             figures,
@@ -145,12 +148,21 @@ mod tests {
             figures: vec![figure],
             ..AuditSection::default()
         };
-        let page =
-            AuditPage { title: "Audit".into(), sections: vec![section], ..AuditPage::default() };
+        let others = AuditSection {
+            title: "printed".into(),
+            information: true,
+            rows: vec![row("b", true), row("c", false), row("d", false)],
+            ..AuditSection::default()
+        };
+        let sections = vec![section, others];
+        let page = AuditPage { title: "Audit".into(), sections, ..AuditPage::default() };
         let html = page.html().unwrap();
         assert!(html.contains("a &lt; b &amp; c") && html.contains("<svg"), "{html}");
         assert!(html.contains("role=\"img\" aria-label=\"norm: a line chart."), "{html}");
         assert!(html.contains("1 of 2 checks failed") && html.contains("0 of 1"), "{html}");
+        // What others claim is shown and counted apart.
+        assert!(html.contains("2 of 3 do not hold") && html.contains("1 failed"), "{html}");
+        assert_eq!((html.matches("✗ failed").count(), html.matches("✗ does not").count()), (1, 2));
         assert_eq!(html, page.html().unwrap());
         assert!(!html.contains("<script") && !html.contains("http://www.example"));
     }

@@ -4,6 +4,9 @@
 //! comparison has a control: the slow version with a mistake in it must *not* agree. Random parts are
 //! compared by a chi-square test at level 10⁻⁴ on fixed seeds.
 
+mod belief;
+mod consensus;
+mod decision;
 mod neighbours;
 mod noise;
 mod optimiser;
@@ -27,6 +30,9 @@ pub fn check(streams: &Streams) -> Result<CheckReport> {
     let streams = streams.child("training");
     let mut checks = stage1::checks(&streams.child("stage1"))?;
     checks.extend(rho::checks(&streams.child("rho"))?);
+    checks.extend(belief::checks(&streams.child("belief"))?);
+    checks.extend(decision::checks(&streams.child("decision"))?);
+    checks.extend(consensus::checks(&streams.child("consensus"))?);
     checks.extend(stage2::checks(&streams.child("stage2"))?);
     checks.extend(sequential::checks(&streams.child("sequential"))?);
     checks.extend(sampling::checks(&streams.child("sampling"))?);
@@ -83,6 +89,6 @@ mod tests {
     fn every_part_of_the_training_step_holds_and_every_mistake_is_caught() {
         let report = check(&Streams::new(0)).unwrap();
         assert!(report.pass, "{report}");
-        assert!(report.checks.iter().filter(|c| c.name.ends_with("/control")).count() >= 15);
+        assert!(report.checks.iter().filter(|c| c.name.ends_with("/control")).count() >= 35);
     }
 }

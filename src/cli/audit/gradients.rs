@@ -17,7 +17,7 @@ use crate::{Error, Result};
     pomdp-fs audit gradients --inject SoftmaxRankOneMissing   # exits with 1\n\n\
     With the relative error |analytic - witness| / max(|analytic|, |witness|, 1e-6 max|g|) a case passes\n\
     when it is at most 1e-7 against five-point differences and 1e-11 against forward mode (dual\n\
-    numbers), u.Hv = v.Hu to 1e-11, and every parameter that should get a gradient gets one.")]
+    numbers), f'(u) = g.u and u.Hv = v.Hu to 1e-11 for random directions, and every parameter that should get a gradient gets one.")]
 pub(super) struct Gradients {
     /// Only the cases whose name contains TEXT (no negative controls)
     #[arg(long, value_name = "TEXT")]
@@ -147,7 +147,8 @@ fn summary(
     context.say(format!(
         "\n{}: {} cases, {} failed, {} coordinates; largest relative error {:.2e} against differences \
          (limit {TOLERANCE:.0e}), {:.1e} against forward mode (limit {EXACT_TOLERANCE:.0e}; {} \
-         coordinates in double-double), asymmetry of the Hessian {:.1e}; of {} controls {} caught by \
+         coordinates in double-double), {:.1e} along directions through all coordinates, asymmetry of the \
+         Hessian {:.1e}; of {} controls {} caught by \
          differences, {} by forward mode, {} by asymmetry; {:.1} s",
         if pass { "PASS" } else { "FAIL" },
         report.cases.len(),
@@ -156,6 +157,7 @@ fn summary(
         worst(|c| c.max_rel_err),
         worst(|c| c.exact_rel_err),
         total(|c| c.widened),
+        worst(|c| c.slope.unwrap_or(0.0)),
         worst(|c| c.asymmetry.unwrap_or(0.0)),
         report.controls.len(),
         report.count(|c| c.caught),

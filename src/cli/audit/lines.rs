@@ -4,21 +4,14 @@ use crate::audit::check::number;
 use crate::audit::determinism::DeterminismReport;
 use crate::audit::{
     CaseReport, Check, CheckReport, EXACT_TOLERANCE, GradientReport, Limit, RoundingReport,
-    TOLERANCE, TensorReport,
+    TOLERANCE, TensorReport, UNEXPLAINED,
 };
 
 /// Two lines per family of cases, one for each witness, and the controls.
 pub(super) fn gradients(report: &GradientReport) -> CheckReport {
-    let family = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
-    let mut families: Vec<String> = Vec::new();
-    for case in &report.cases {
-        if !families.contains(&family(&case.name)) {
-            families.push(family(&case.name));
-        }
-    }
     let mut checks = Vec::new();
-    for name in &families {
-        let cases = || report.cases.iter().filter(|c| family(&c.name) == *name);
+    for name in families(report.cases.iter().map(|c| &c.name[..])) {
+        let cases = || report.cases.iter().filter(|c| family(&c.name) == name);
         let checked: usize = cases().map(|c| c.checked).sum();
         let worst = |of: fn(&CaseReport) -> f64| cases().map(of).fold(0.0, f64::max);
         let size = format!("{} cases, {checked} coordinates", cases().count());
@@ -56,27 +49,56 @@ pub(super) fn gradients(report: &GradientReport) -> CheckReport {
     CheckReport::new(checks)
 }
 
-/// Shares of the bound, and the controls.
+/// The first part of a case's name.
+fn family(name: &str) -> &str {
+    name.split('/').next().unwrap_or(name)
+}
+
+/// The families of the cases, in their order.
+fn families<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut families = Vec::new();
+    for name in names.map(family) {
+        if !families.contains(&name) {
+            families.push(name);
+        }
+    }
+    families
+}
+
+/// One line per family of cases with the share of the bound, and the controls.
 pub(super) fn rounding(report: &RoundingReport) -> CheckReport {
-    let worst = |of: fn(&TensorReport) -> f64| report.tensors.iter().map(of).fold(0.0, f64::max);
+    let mut checks = Vec::new();
+    for name in families(report.tensors.iter().map(|t| &t.name[..])) {
+        let tensors = || report.tensors.iter().filter(|t| family(&t.name) == name);
+        let worst = |of: fn(&TensorReport) -> f64| number(tensors().map(of).fold(0.0, f64::max));
+        checks.push(Check::new(
+            format!("share/{name}"),
+            format!(
+                "largest |g − truth| over its derived bound, {} tensors in f32 and f64; largest relative error {} and {}, \
+                 median at most {} and {}",
+                tensors().count(),
+                worst(|t| t.max_rel_err_f32),
+                worst(|t| t.max_rel_err_f64),
+                worst(|t| t.median_rel_err_f32),
+                worst(|t| t.median_rel_err_f64),
+            ),
+            tensors().map(|t| t.worst_share_of_bound).fold(0.0, f64::max),
+            Limit::AtMost(1.0),
+        ));
+    }
     let outside = report.tensors.iter().filter(|t| !t.pass).count();
     let missed = report.controls.iter().filter(|c| !c.caught).count();
-    let (single, double) = (worst(|t| t.max_rel_err_f32), worst(|t| t.max_rel_err_f64));
-    CheckReport::new(vec![
+    let unexplained = report.tensors.iter().map(|t| t.unexplained).fold(0.0, f64::max);
+    checks.extend([
         Check::new(
-            "share",
-            format!(
-                "largest |g − truth| over its derived bound, {} tensors in f32 and f64; largest relative error {} and {}",
-                report.tensors.len(),
-                number(single),
-                number(double)
-            ),
-            worst(|t| t.worst_share_of_bound),
-            Limit::AtMost(1.0),
+            "explained",
+            "what the recorded roundings do not add up to, as a share of the bound",
+            unexplained,
+            Limit::AtMost(UNEXPLAINED),
         ),
         Check::new(
             "outside",
-            "tensors with a number outside its bound",
+            "tensors with a number outside its bound, or a bound that was not derived from the bits that train",
             outside as f64,
             Limit::Exactly(0.0),
         ),
@@ -86,7 +108,8 @@ pub(super) fn rounding(report: &RoundingReport) -> CheckReport {
             missed as f64,
             Limit::Exactly(0.0),
         ),
-    ])
+    ]);
+    CheckReport::new(checks)
 }
 
 /// All runs agree, the control differs.

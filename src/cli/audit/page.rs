@@ -12,6 +12,8 @@ pub(super) struct Part {
     pub title: &'static str,
     pub command: &'static str,
     pub text: String,
+    /// Whether its lines are claims of others, which decide nothing.
+    pub information: bool,
     pub report: CheckReport,
     pub figures: Vec<AuditFigure>,
 }
@@ -36,6 +38,7 @@ impl Part {
             title: self.title.into(),
             command: self.command.into(),
             text: self.text.clone(),
+            information: self.information,
             rows: self.report.checks.iter().map(row).collect(),
             figures: self.figures.clone(),
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::page::Part;
 use crate::Result;
 use crate::audit::paper;
 use crate::cli::Context;
@@ -33,4 +34,28 @@ impl Paper {
         context.emit(&report)?;
         Ok(report.pass)
     }
+}
+
+/// What the printed tables say about each other, for the page of all audits. These are claims of others: one that
+/// does not hold is a fact about the paper, and no fault of this program.
+pub(super) fn part(context: &Context) -> Result<Part> {
+    let report = paper::check(None)?;
+    for check in report.checks.iter().filter(|c| !c.holds) {
+        context.say(format!("does not hold: {}: {}", check.name, check.claim));
+    }
+    context.say(format!(
+        "{} of {} printed statements do not hold; this decides nothing",
+        report.failed(),
+        report.checks.len()
+    ));
+    Ok(Part {
+        title: "The printed tables",
+        command: "pomdp-fs audit paper",
+        text: "For information: statements of the paper, checked against its own tables and the public data. One that \
+               does not hold is a fact about the paper and does not change the result of the audit."
+            .into(),
+        information: true,
+        report,
+        figures: Vec::new(),
+    })
 }

@@ -103,6 +103,7 @@ pub(super) fn part(context: &Context) -> Result<Part> {
         text: "Theorems 5.2, 5.3 and 5.5 on finite worlds: both sides by enumeration, estimators by a million \
                samples, bounds over many draws."
             .into(),
+        information: false,
         report: report.checks,
         figures,
     })

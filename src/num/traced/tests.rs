@@ -8,7 +8,12 @@ fn shares<T: Rounded>(tape: &Tape, traced: &[Traced<T>], truth: &[DoubleDouble])
     let mut room = Vec::new();
     let share = |(got, want): (&Traced<T>, &DoubleDouble)| {
         let error = (DoubleDouble::from_f64(got.to_f64()) - *want).abs().to_f64();
-        if error == 0.0 { 0.0 } else { error / tape.bound(got.result, &mut room) }
+        let found = tape.explain(got.result, &mut room);
+        // The roundings make up the whole error, and the true value was carried along.
+        let off = (DoubleDouble::from_f64(got.to_f64()) - *want).to_f64();
+        assert!((found.error - off).abs() <= 1e-9 * found.bound, "{} {off}", found.error);
+        assert!((got.truth - *want).abs().to_f64() <= 1e-25 * want.abs().to_f64().max(1e-3));
+        if error == 0.0 { 0.0 } else { error / found.bound }
     };
     traced.iter().zip(truth).map(share).collect()
 }
@@ -35,6 +40,7 @@ fn programs<T: Rounded>() -> f64 {
         let (plain, truth) = (run::<T>(&x), run::<DoubleDouble>(&x));
         let (traced, tape) = record(|| run::<Traced<T>>(&x));
         assert!(traced.iter().zip(&plain).all(|(t, p)| t.value == *p), "{n} numbers: other bits");
+        assert_eq!(tape.operations().1, 0, "roundings beyond their bounds");
         for (k, share) in shares(&tape, &traced, &truth).into_iter().enumerate() {
             assert!(share <= 1.0, "{n} numbers, result {k}: {share}");
             worst = worst.max(share);
@@ -83,7 +89,7 @@ fn dependence_is_known() {
         let y = (x + Traced::ONE) - Traced::ONE;
         x - y
     });
-    let bound = tape.bound(error.result, &mut Vec::new());
+    let bound = tape.explain(error.result, &mut Vec::new()).bound;
     let u = <f32 as Rounded>::UNIT;
     // 1.1 u from the sum, 0.1 u from the difference; nothing from 0.1 itself.
     assert!((bound / u - 1.2).abs() < 1e-6, "{}", bound / u);
@@ -114,7 +120,7 @@ fn exact_numbers_leave_no_record() {
         [closed, N::from_f64(0.5), N::ZERO + N::from_f64(3.0), -N::ONE]
     });
     assert!(results.iter().all(|r| r.result == 0) && results[0].value == 0.0);
-    assert_eq!(tape.bound(0, &mut Vec::new()), 0.0);
+    assert_eq!(tape.explain(0, &mut Vec::new()).bound, 0.0);
     let (tenth, tape) = record(|| N::from_f64(0.1));
-    assert_eq!(tape.bound(tenth.result, &mut Vec::new()), f64::from(0.1f32) - 0.1);
+    assert_eq!(tape.explain(tenth.result, &mut Vec::new()).bound, f64::from(0.1f32) - 0.1);
 }
