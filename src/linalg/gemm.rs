@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use super::mat::{View, ViewMut};
 use super::reference;
-use crate::num::Real;
 use crate::num::raw::{Start, Strided};
+use crate::num::{Real, dot, vectorize};
 
 /// What happens to the old contents of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,23 @@ pub fn affine<T: Real>(mut c: ViewMut<'_, T>, row: &[T], a: View<'_, T>, b: View
             reference::gemm(Acc::Add, c, a, b);
         }
     }
+}
+
+/// C_st ← [`dot`] of row s of A and row t of B, bit for bit: the order of sums is not that of [`gemm`].
+pub fn dots<T: Real>(mut c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
+    if T::DOTS(contiguous(c.reborrow()), strided(a), strided(b)) {
+        return;
+    }
+    vectorize(
+        #[inline(always)]
+        || {
+            for s in 0..a.rows {
+                for t in 0..b.rows {
+                    c.row_mut(s)[t] = dot(a.row(s), b.row(t));
+                }
+            }
+        },
+    );
 }
 
 /// The same product, bit for bit, with the rows of C shared among rayon's threads.
@@ -154,6 +171,33 @@ mod tests {
             affine(c.view_mut(), row.row(0), a.view(), b.view());
             assert!(c == want, "{m}×{k}×{n}");
         }
+    }
+
+    #[test]
+    fn products_of_rows_are_dots_bit_for_bit() {
+        for (m, k, n) in [(1, 32, 5), (3, 8, 1), (16, 32, 16), (5, 40, 17), (4, 33, 9), (2, 0, 3)] {
+            let (a, b) = (random::<f32>(m, k + 3, "a"), random::<f32>(2 * n, k + 1, "b"));
+            let mut c = Mat::from_fn(m, n + 2, |_, _| 9.0);
+            dots(
+                c.view_mut().columns(1, n + 1),
+                a.view().columns(2, k + 2),
+                b.view().every(2).columns(0, k),
+            );
+            for s in 0..m {
+                assert_eq!((c[(s, 0)], c[(s, n + 1)]), (9.0, 9.0), "the edges stay");
+                for t in 0..n {
+                    let want = dot(&a.row(s)[2..k + 2], &b.row(2 * t)[..k]);
+                    assert_eq!(c[(s, t + 1)], want, "{m}×{k}×{n} at ({s}, {t})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "gemm: 2×3 times 4×5 into 2×5")]
+    fn shapes_of_products_of_rows_are_checked() {
+        let (a, b) = (Mat::<f32>::zeros(2, 3), Mat::zeros(5, 4));
+        dots(Mat::zeros(2, 5).view_mut(), a.view(), b.view());
     }
 
     #[test]

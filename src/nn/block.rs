@@ -76,7 +76,7 @@ pub(crate) struct Masks<T> {
     output: Mat<T>,
 }
 
-/// Temporary matrices of the backward pass, shared by all blocks.
+/// Temporary matrices of the backward pass, shared by blocks that carry the same tokens.
 #[derive(Clone, Debug)]
 pub struct Scratch<T> {
     ds: Mat<T>,
@@ -87,7 +87,7 @@ pub struct Scratch<T> {
     dq: Mat<T>,
     dkv: Mat<T>,
     da: Mat<T>,
-    slopes: Vec<T>,
+    dscores: Vec<T>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -103,7 +103,7 @@ impl<T: Real> Scratch<T> {
             dq: room(width),
             dkv: room(2 * width),
             da: room(width),
-            slopes: Vec::new(),
+            dscores: Vec::new(),
         }
     }
 }
@@ -238,57 +238,48 @@ impl Block {
         let pre = self.place == NormPlace::Pre;
         let masks = in_use(&saved.masks, saved.dropping);
         let w = scratch;
-        for m in [&mut w.ds, &mut w.dbranch, &mut w.df, &mut w.dhidden, &mut w.dmixed] {
+        for m in [&mut w.df, &mut w.dhidden, &mut w.dmixed] {
             m.set_rows(dout.rows());
         }
 
         // out = s2 (pre) or LN2(s2) (post); s2 = h1 + drop(hidden · W↓ + b↓)
-        if pre {
-            w.ds.as_mut_slice().copy_from_slice(dout.as_slice());
-        } else {
+        if !pre {
             self.norm2.backward(&mut w.ds, dp, dout.view(), p, &saved.norm2);
         }
-        w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
-        apply(&mut w.dbranch, masks.map(|m| &m.output));
+        let ds2 = if pre { dout } else { &w.ds };
+        let dbranch = masked(&mut w.dbranch, ds2, masks.map(|m| &m.output));
         let dhidden = Some((Acc::Set, w.dhidden.view_mut()));
-        self.down.backward(dhidden, dp, w.dbranch.view(), saved.hidden.view(), p);
+        self.down.backward(dhidden, dp, dbranch.view(), saved.hidden.view(), p);
         apply(&mut w.dhidden, masks.map(|m| &m.hidden));
         mul_assign(w.dhidden.as_mut_slice(), saved.slope.as_slice());
         // f = LN2(h1) (pre) or h1 (post)
         let f = if pre { &saved.f } else { &saved.h1 };
         let df = Some((Acc::Set, w.df.view_mut()));
         self.up.backward(df, dp, w.dhidden.view(), f.view(), p);
-        if pre {
-            self.norm2.backward(&mut w.dbranch, dp, w.df.view(), p, &saved.norm2);
-        } else {
-            w.dbranch.as_mut_slice().copy_from_slice(w.df.as_slice());
-        }
-        add_assign(w.dbranch.as_mut_slice(), w.ds.as_slice());
 
         // h1 = s1 (pre) or LN1(s1) (post); s1 = h + drop(mixed · Wₒ + bₒ)
         if pre {
-            w.ds.as_mut_slice().copy_from_slice(w.dbranch.as_slice());
+            self.norm2.backward(&mut w.ds, dp, w.df.view(), p, &saved.norm2);
+            add_assign(w.ds.as_mut_slice(), dout.as_slice());
         } else {
-            self.norm1.backward(&mut w.ds, dp, w.dbranch.view(), p, &saved.norm1);
-            w.dbranch.as_mut_slice().copy_from_slice(w.ds.as_slice());
+            add_assign(w.df.as_mut_slice(), w.ds.as_slice());
+            self.norm1.backward(&mut w.ds, dp, w.df.view(), p, &saved.norm1);
         }
-        apply(&mut w.dbranch, masks.map(|m| &m.attention));
+        let dbranch = masked(&mut w.dbranch, &w.ds, masks.map(|m| &m.attention));
         let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
-        self.output.backward(dmixed, dp, w.dbranch.view(), saved.mixed.view(), p);
+        self.output.backward(dmixed, dp, dbranch.view(), saved.mixed.view(), p);
         let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
-        let (dq, dkv, slopes) = (&mut w.dq, &mut w.dkv, &mut w.slopes);
-        attention::backward(dq, dkv, &w.dmixed, q, kv, att, slopes, self.shape);
+        let (dq, dkv, dscores) = (&mut w.dq, &mut w.dkv, &mut w.dscores);
+        attention::backward(dq, dkv, &w.dmixed, q, kv, att, dscores, self.shape);
         let a = if pre { &saved.a } else { inp };
-        w.da.set_rows(inp.rows());
-        let da = Some((Acc::Set, w.da.view_mut()));
-        self.key_value.backward(da, dp, w.dkv.view(), a.view(), p);
-        let da = Some((Acc::Add, w.da.view_mut().every(step)));
-        self.query.backward(da, dp, w.dq.view(), a.view().every(step), p);
+        let da = if pre { &mut w.da } else { &mut *dinp };
+        da.set_rows(inp.rows());
+        let target = Some((Acc::Set, da.view_mut()));
+        self.key_value.backward(target, dp, w.dkv.view(), a.view(), p);
+        let target = Some((Acc::Add, da.view_mut().every(step)));
+        self.query.backward(target, dp, w.dq.view(), a.view().every(step), p);
         if pre {
             self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1);
-        } else {
-            dinp.set_rows(inp.rows());
-            dinp.as_mut_slice().copy_from_slice(w.da.as_slice());
         }
         for i in 0..w.ds.rows() {
             add_assign(dinp.row_mut(i * step), w.ds.row(i));
@@ -326,6 +317,17 @@ impl<T: Real> BlockSaved<T> {
 
 fn in_use<T>(masks: &Option<Masks<T>>, dropping: bool) -> Option<&Masks<T>> {
     masks.as_ref().filter(|_| dropping)
+}
+
+/// `d` under the mask, in `room`; without a mask `d` itself.
+fn masked<'a, T: Real>(room: &'a mut Mat<T>, d: &'a Mat<T>, mask: Option<&Mat<T>>) -> &'a Mat<T> {
+    if mask.is_none() {
+        return d;
+    }
+    room.set_rows(d.rows());
+    room.as_mut_slice().copy_from_slice(d.as_slice());
+    apply(room, mask);
+    room
 }
 
 fn apply<T: Real>(x: &mut Mat<T>, mask: Option<&Mat<T>>) {

@@ -112,8 +112,12 @@ pub struct Workspace<T> {
     last_norm: NormSaved<T>,
     /// φ, B × D.
     pub phi: Mat<T>,
+    /// ∂ℓ/∂h of the last layer, which has CLS rows only.
+    dcls: Mat<T>,
+    /// ∂ℓ/∂h of the other layers, in turn.
     dh: [Mat<T>; 2],
-    scratch: Scratch<T>,
+    /// For the last block, and for the others: matrices that shrink and grow again are cleared each time.
+    scratch: [Scratch<T>; 2],
 }
 
 impl<T: Real> Workspace<T> {
@@ -129,6 +133,7 @@ impl<T: Real> Workspace<T> {
 
     /// Takes over the memory of the backward pass from `other`, which is done with it.
     pub fn take_room(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.dcls, &mut other.dcls);
         std::mem::swap(&mut self.dh, &mut other.dh);
         std::mem::swap(&mut self.scratch, &mut other.scratch);
     }
@@ -169,13 +174,15 @@ impl Encoder {
     /// Empty; it takes its size from the first batch and keeps the largest.
     pub fn workspace<T: Real>(&self) -> Workspace<T> {
         let empty = || Mat::zeros(0, self.config.width);
+        let scratch = || Scratch::new(self.config.width, self.config.ffn);
         Workspace {
             h: vec![empty(); self.blocks.len() + 1],
             saved: self.blocks.iter().map(Block::saved).collect(),
             last_norm: NormSaved::new(self.config.width),
             phi: empty(),
+            dcls: empty(),
             dh: [empty(), empty()],
-            scratch: Scratch::new(self.config.width, self.config.ffn),
+            scratch: [scratch(), scratch()],
         }
     }
 
@@ -244,19 +251,23 @@ impl Encoder {
         dphi: View<'_, T>,
         p: &[T],
     ) {
-        let [dout, dinp] = &mut ws.dh;
+        let dcls = &mut ws.dcls;
         match &self.last_norm {
-            Some(norm) => norm.backward(dout, dp, dphi, p, &ws.last_norm),
+            Some(norm) => norm.backward(dcls, dp, dphi, p, &ws.last_norm),
             None => {
-                dout.set_rows(dphi.rows());
+                dcls.set_rows(dphi.rows());
                 for i in 0..dphi.rows() {
-                    dout.row_mut(i).copy_from_slice(dphi.row(i));
+                    dcls.row_mut(i).copy_from_slice(dphi.row(i));
                 }
             }
         }
+        let [dout, dinp] = &mut ws.dh;
+        let [of_last, of_others] = &mut ws.scratch;
         for (l, block) in self.blocks.iter().enumerate().rev() {
-            let (inp, saved) = (&ws.h[l], &ws.saved[l]);
-            block.backward(dinp, dp, dout, inp, p, saved, &mut ws.scratch);
+            let last = l + 1 == self.blocks.len();
+            let (from, scratch) =
+                if last { (&*dcls, &mut *of_last) } else { (&*dout, &mut *of_others) };
+            block.backward(dinp, dp, from, &ws.h[l], p, &ws.saved[l], scratch);
             std::mem::swap(dout, dinp);
         }
     }

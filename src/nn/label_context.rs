@@ -48,7 +48,7 @@ pub struct ContextScratch<T> {
     dout: Mat<T>,
     dq: Mat<T>,
     dkv: Mat<T>,
-    slopes: Vec<T>,
+    dscores: Vec<T>,
 }
 
 impl LabelContext {
@@ -95,7 +95,7 @@ impl LabelContext {
             dout: empty(self.width),
             dq: empty(self.width),
             dkv: empty(2 * self.width),
-            slopes: Vec::new(),
+            dscores: Vec::new(),
         }
     }
 
@@ -167,9 +167,9 @@ impl LabelContext {
                 }
             },
         );
-        let ContextScratch { dout, dq, dkv, slopes } = scratch;
+        let ContextScratch { dout, dq, dkv, dscores } = scratch;
         let ContextSaved { q, kv, att, .. } = saved;
-        attention::backward(dq, dkv, dout, q, kv, att, slopes, self.shape());
+        attention::backward(dq, dkv, dout, q, kv, att, dscores, self.shape());
         let mut dquery = self.query.view_mut(dp);
         for i in 0..t.rows() {
             add_assign(dquery.row_mut(i % self.labels), dq.row(i));

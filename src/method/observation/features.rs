@@ -14,11 +14,16 @@ const CHUNK: usize = 1024;
 
 /// n × d features. Products are in f64, whatever the values are kept in.
 #[derive(Clone, Debug)]
-pub enum Features {
+pub enum Features<'a> {
     /// All values.
     Dense(Mat<f64>),
-    /// All values, in half the memory.
-    Single(Mat<f32>),
+    /// The values of another matrix where they lie, each row times a factor and rounded to f32 again.
+    Single {
+        /// The values.
+        x: &'a Mat<f32>,
+        /// The factor of each row.
+        factors: Option<Vec<f64>>,
+    },
     /// Entries `starts[i]..starts[i + 1]` belong to row i.
     Sparse {
         /// Where each row begins, and the end of the last.
@@ -32,12 +37,24 @@ pub enum Features {
     },
 }
 
-impl Features {
-    /// Sparse when at most a fifth of the entries is not zero.
-    pub fn new(x: &Mat<f32>) -> Self {
-        if !is_sparse(x) {
-            return Features::Single(x.clone());
+impl<'a> Features<'a> {
+    /// As they are. Sparse when at most a fifth of the entries is not zero.
+    pub fn new(x: &'a Mat<f32>) -> Self {
+        match is_sparse(x) {
+            true => Self::sparse(x),
+            false => Features::Single { x, factors: None },
         }
+    }
+
+    /// Rows scaled to length √d, so that the mean square of an entry is 1; rows of zeros stay.
+    pub fn unit(x: &'a Mat<f32>) -> Self {
+        match is_sparse(x) {
+            true => Self::sparse(&rows_to_unit_scale(x)),
+            false => Features::Single { x, factors: Some(unit_factors(x)) },
+        }
+    }
+
+    fn sparse(x: &Mat<f32>) -> Self {
         let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in x.rows_iter() {
             for (j, &v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
@@ -53,7 +70,7 @@ impl Features {
     pub fn rows(&self) -> usize {
         match self {
             Features::Dense(x) => x.rows(),
-            Features::Single(x) => x.rows(),
+            Features::Single { x, .. } => x.rows(),
             Features::Sparse { starts, .. } => starts.len() - 1,
         }
     }
@@ -62,7 +79,7 @@ impl Features {
     pub fn cols(&self) -> usize {
         match self {
             Features::Dense(x) => x.cols(),
-            Features::Single(x) => x.cols(),
+            Features::Single { x, .. } => x.cols(),
             Features::Sparse { cols, .. } => *cols,
         }
     }
@@ -73,12 +90,12 @@ impl Features {
             Features::Dense(x) => {
                 gemm(Acc::Set, out.view_mut(), x.view(), w.view().slice_rows(0, x.cols()));
             }
-            Features::Single(x) => {
+            Features::Single { x, factors } => {
                 let w = w.view().slice_rows(0, x.cols());
                 let mut part = Mat::zeros(0, x.cols());
                 for from in (0..x.rows()).step_by(CHUNK) {
                     let to = x.rows().min(from + CHUNK);
-                    wider_rows(&mut part, x, from..to);
+                    wider_rows(&mut part, x, factors.as_deref(), from..to);
                     gemm(Acc::Set, out.view_mut().slice_rows(from, to), part.view(), w);
                 }
             }
@@ -119,8 +136,8 @@ impl Features {
                     let x = x.view().slice_rows(rows.start, rows.end);
                     gemm(acc, sums, x.t(), g.view());
                 }
-                Features::Single(x) => {
-                    wider_rows(&mut part, x, rows);
+                Features::Single { x, factors } => {
+                    wider_rows(&mut part, x, factors.as_deref(), rows);
                     gemm(acc, sums, part.view().t(), g.view());
                 }
                 Features::Sparse { starts, columns, values, .. } => vectorize(
@@ -138,12 +155,17 @@ impl Features {
     }
 }
 
-/// The given rows of x in f64.
-fn wider_rows(out: &mut Mat<f64>, x: &Mat<f32>, rows: Range<usize>) {
+/// The given rows of x in f64, times their factors.
+fn wider_rows(out: &mut Mat<f64>, x: &Mat<f32>, factors: Option<&[f64]>, rows: Range<usize>) {
     out.set_rows(rows.len());
-    let from = &x.as_slice()[rows.start * x.cols()..rows.end * x.cols()];
-    for (o, &v) in out.as_mut_slice().iter_mut().zip(from) {
-        *o = f64::from(v);
+    for (r, i) in rows.enumerate() {
+        let (out, row) = (out.row_mut(r), x.row(i));
+        match factors {
+            None => out.iter_mut().zip(row).for_each(|(o, &v)| *o = f64::from(v)),
+            Some(factors) => {
+                out.iter_mut().zip(row).for_each(|(o, &v)| *o = f64::from(scaled(v, factors[i])));
+            }
+        }
     }
 }
 
@@ -153,18 +175,23 @@ pub fn is_sparse(x: &Mat<f32>) -> bool {
     filled as f64 <= SPARSE_BELOW * x.as_slice().len() as f64
 }
 
-/// Rows scaled to length √d, so that the mean square of an entry is 1; rows of zeros stay.
-pub fn rows_to_unit_scale(x: &Mat<f32>) -> Mat<f32> {
-    let mut scaled = x.clone();
-    for i in 0..x.rows() {
-        let row = scaled.row_mut(i);
+fn rows_to_unit_scale(x: &Mat<f32>) -> Mat<f32> {
+    let factors = unit_factors(x);
+    Mat::from_fn(x.rows(), x.cols(), |i, j| scaled(x[(i, j)], factors[i]))
+}
+
+/// Factors that bring rows to length √d; 1 for rows of zeros.
+fn unit_factors(x: &Mat<f32>) -> Vec<f64> {
+    let factor = |row: &[f32]| {
         let squares: f64 = row.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
-        if squares > 0.0 {
-            let factor = (x.cols() as f64 / squares).sqrt();
-            row.iter_mut().for_each(|v| *v = (f64::from(*v) * factor) as f32);
-        }
-    }
-    scaled
+        if squares > 0.0 { (x.cols() as f64 / squares).sqrt() } else { 1.0 }
+    };
+    x.rows_iter().map(factor).collect()
+}
+
+#[inline]
+fn scaled(v: f32, factor: f64) -> f32 {
+    (f64::from(v) * factor) as f32
 }
 
 #[cfg(test)]
@@ -188,7 +215,9 @@ mod tests {
             let (mut u, mut t) = (Mat::zeros(n, 3), Mat::zeros(7, 3));
             gemm(Acc::Set, u.view_mut(), whole.view(), w.view());
             gemm(Acc::Set, t.view_mut(), whole.view().t(), g.view());
-            for features in [Features::Single(x.clone()), Features::Dense(whole.clone())] {
+            for features in
+                [Features::Single { x: &x, factors: None }, Features::Dense(whole.clone())]
+            {
                 let (mut a, mut b) = (Mat::zeros(n, 3), Mat::zeros(7, 3));
                 features.times(&mut a, &w);
                 features.transposed_times(&mut b, |rows, chunk| copy_rows(chunk, &g, rows));
@@ -221,5 +250,20 @@ mod tests {
             let squares: f32 = row.iter().map(|v| v * v).sum();
             assert!(squares == 0.0 || (squares - 9.0).abs() < 1e-4);
         }
+    }
+
+    /// Rows of unit length are made when they are needed, with the bits of a matrix of them.
+    #[test]
+    fn factors_change_no_bit() {
+        let mut r = Streams::new(4).stream("unit");
+        let x = Mat::from_fn(6, 5, |i, _| if i == 2 { 0.0 } else { r.normal() as f32 });
+        let unit = rows_to_unit_scale(&x);
+        let w = Mat::from_fn(5, 2, |_, _| r.normal());
+        let products = [Features::unit(&x), Features::new(&unit), Features::new(&x)].map(|f| {
+            let mut u = Mat::zeros(6, 2);
+            f.times(&mut u, &w);
+            u
+        });
+        assert!(products[0] == products[1] && products[0] != products[2]);
     }
 }

@@ -15,7 +15,7 @@
 use super::context::LinearContext;
 use super::cross_fit::{CrossFitted, Parts, cross_fit, mean_loss};
 use super::envelope;
-use super::features::{Features, is_sparse, rows_to_unit_scale};
+use super::features::{Features, is_sparse};
 use super::label_context::{Form, LabelContext};
 use super::likelihood::NoiseRate;
 use super::signs::{Signs, median};
@@ -85,7 +85,7 @@ impl LinearBelief {
     ) -> Self {
         let (n, labels) = (x.rows(), candidates.cols());
         let c: Mat<f64> = candidates.to_mat();
-        let features = [Features::new(x), Features::new(&rows_to_unit_scale(x))];
+        let features = [Features::new(x), Features::unit(x)];
         let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
         let partitions: Vec<Parts> = (0..repeats).map(|r| Self::partition(n, r, streams)).collect();
         let all = vec![1.0; x.cols()];
@@ -114,6 +114,7 @@ impl LinearBelief {
         let rho = if options.rho_per_label { bounds.clone() } else { vec![shared; labels] };
         let noise: Vec<NoiseRate<f64>> = rho.iter().map(|&r| NoiseRate::new(r)).collect();
         signs.median_bound = median(bounds);
+        drop((taken, scores));
 
         let share = 1.0 / repeats as f64;
         let (mut base, mut logits) = (Mat::zeros(n, labels), Mat::zeros(n, labels));
@@ -158,7 +159,7 @@ impl LinearModel {
         let mut total = Mat::zeros(x.rows(), labels);
         let mut part = Mat::zeros(x.rows(), labels);
         for (features, weights) in
-            [(Features::new(x), &self.plain), (Features::new(&rows_to_unit_scale(x)), &self.unit)]
+            [(Features::new(x), &self.plain), (Features::unit(x), &self.unit)]
         {
             features.times(&mut part, weights);
             add(&mut total, &part, 1.0);

@@ -29,7 +29,7 @@ const ARMIJO: f64 = 1e-4;
 /// What is minimised.
 pub struct Problem<'a> {
     /// Features.
-    pub x: &'a Features,
+    pub x: &'a Features<'a>,
     /// Candidates as 0 and 1, n × L.
     pub c: &'a Mat<f64>,
     /// ρ of each label.
@@ -86,16 +86,30 @@ impl Problem<'_> {
         }
     }
 
-    /// The objective of each label at `logits` and `weights`.
-    fn values(&self, logits: &Mat<f64>, weights: &Mat<f64>) -> Vec<f64> {
+    /// The objective of each label at `weights`, whose logits are `logits + steps · along`. They are not
+    /// kept: n × L numbers for each part that is solved at the time.
+    fn values(
+        &self,
+        logits: &Mat<f64>,
+        along: Option<(&Mat<f64>, &[f64])>,
+        weights: &Mat<f64>,
+    ) -> Vec<f64> {
         let (d, m) = (self.x.cols(), self.rows_used());
         let labels = logits.cols();
         let (mut total, mut squares) = (vec![0.0; labels], vec![0.0; labels]);
+        let mut moved = vec![0.0; labels];
         vectorize(
             #[inline(always)]
             || {
                 for i in (0..logits.rows()).filter(|&i| self.used[i]) {
-                    let (u, c) = (logits.row(i), self.c.row(i));
+                    let (mut u, c) = (logits.row(i), self.c.row(i));
+                    if let Some((along, steps)) = along {
+                        let way = along.row(i);
+                        for j in 0..labels {
+                            moved[j] = u[j] + steps[j] * way[j];
+                        }
+                        u = &moved;
+                    }
                     for j in 0..labels {
                         total[j] += self.noise[j].negative_log_likelihood(u[j], c[j]);
                     }
@@ -146,7 +160,7 @@ impl Problem<'_> {
         let (n, rows, labels) = (self.x.rows(), self.x.cols() + 1, self.c.cols());
         let mut gradient = Mat::zeros(rows, labels);
         let mut memory = Memory::default();
-        let mut values = self.values(&at.logits, &at.weights);
+        let mut values = self.values(&at.logits, None, &at.weights);
         let mut open = vec![true; labels];
         self.gradient(&mut gradient, &at);
         let mut along = Mat::zeros(n, labels);
@@ -196,20 +210,11 @@ impl Problem<'_> {
         let labels = values.len();
         let mut steps: Vec<f64> = open.iter().map(|&o| if o { 1.0 } else { 0.0 }).collect();
         let mut settled: Vec<bool> = open.iter().map(|o| !o).collect();
-        let mut trial = at.clone();
+        let mut weights = at.weights.clone();
         for _ in 0..30 {
-            for (target, from, way) in [
-                (&mut trial.weights, &at.weights, direction),
-                (&mut trial.logits, &at.logits, along),
-            ] {
-                for i in 0..target.rows() {
-                    let (from, way) = (from.row(i), way.row(i));
-                    for (j, t) in target.row_mut(i).iter_mut().enumerate() {
-                        *t = from[j] + steps[j] * way[j];
-                    }
-                }
-            }
-            let new = self.values(&trial.logits, &trial.weights);
+            weights.as_mut_slice().copy_from_slice(at.weights.as_slice());
+            go(&mut weights, direction, &steps);
+            let new = self.values(&at.logits, Some((along, &steps)), &weights);
             for j in 0..labels {
                 if settled[j] {
                     continue;
@@ -223,20 +228,28 @@ impl Problem<'_> {
                 }
             }
             if settled.iter().all(|s| *s) {
-                *at = trial;
-                return steps;
+                break;
             }
         }
-        // A step too small to be measured: stay.
         for j in 0..labels {
             if !settled[j] {
+                // A step too small to be measured: stay.
                 (steps[j], open[j]) = (0.0, false);
-                set_column(&mut trial.weights, j, |f| at.weights[(f, j)]);
-                set_column(&mut trial.logits, j, |i| at.logits[(i, j)]);
             }
         }
-        *at = trial;
+        go(&mut at.weights, direction, &steps);
+        go(&mut at.logits, along, &steps);
         steps
+    }
+}
+
+/// m ← m + steps · way, a step for each column.
+fn go(m: &mut Mat<f64>, way: &Mat<f64>, steps: &[f64]) {
+    for i in 0..m.rows() {
+        let way = way.row(i);
+        for (j, m) in m.row_mut(i).iter_mut().enumerate() {
+            *m += steps[j] * way[j];
+        }
     }
 }
 

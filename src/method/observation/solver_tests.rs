@@ -3,7 +3,7 @@
 use super::*;
 use crate::rng::Streams;
 
-fn data(n: usize, labels: usize) -> (Features, Mat<f64>) {
+fn data(n: usize, labels: usize) -> (Features<'static>, Mat<f64>) {
     let mut r = Streams::new(9).stream("solver");
     let x = Mat::from_fn(n, 4, |_, _| r.normal() as f32);
     let c = Mat::from_fn(n, labels, |i, j| {
@@ -18,7 +18,7 @@ fn solve(x: &Features, c: &Mat<f64>, rho: f64, used: &[bool]) -> (Solution, Vec<
     let problem =
         Problem { x, c, noise: &noise, used, offset: None, l2: 0.1, penalised: &[1.0; 4] };
     let found = problem.minimise(problem.start());
-    let values = problem.values(&found.logits, &found.weights);
+    let values = problem.values(&found.logits, None, &found.weights);
     // The slow twin: no weight can be moved to lower the objective.
     for f in 0..5 {
         for j in 0..c.cols() {
@@ -26,7 +26,7 @@ fn solve(x: &Features, c: &Mat<f64>, rho: f64, used: &[bool]) -> (Solution, Vec<
                 let mut other = found.clone();
                 other.weights[(f, j)] += step;
                 problem.logits(&mut other.logits, &other.weights);
-                let there = problem.values(&other.logits, &other.weights)[j];
+                let there = problem.values(&other.logits, None, &other.weights)[j];
                 assert!(there > values[j] - 1e-6, "weight {f} of label {j}: {there} {}", values[j]);
             }
         }

@@ -107,6 +107,12 @@ unsafe fn tile<const ROWS: usize, const VECTORS: usize>(columns: usize, k: usize
     // SAFETY: see the head of the file.
     unsafe {
         let mut sums = [[_mm512_setzero_ps(); VECTORS]; ROWS];
+        // The tile of C is wanted after the sums: it can come from far away until then.
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                _mm_prefetch::<_MM_HINT_T0>(o.c.wrapping_add(i * o.c_row + v * LANES).cast());
+            }
+        }
         let (mut a, mut b) = (o.a, o.b);
         for _ in 0..k {
             let mut row = [_mm512_setzero_ps(); VECTORS];

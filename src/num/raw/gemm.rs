@@ -20,10 +20,16 @@ pub enum Start<'a, T> {
 /// C ← start + A·B. The columns of C are contiguous.
 pub type Product<T> = fn(Start<'_, T>, Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>);
 
+/// C_st ← product of row s of A and row t of B in the order of `num::dot`; `false` if it is left to the
+/// caller. The columns of C are contiguous.
+pub type Dots<T> = fn(Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>) -> bool;
+
 /// Matrix products; it also seals [`Real`](crate::num::Real), since code outside cannot name it.
 pub trait Gemm: Sized {
     /// The fast product of this type; without one the slow reference is used.
     const PRODUCT: Option<Product<Self>> = None;
+    /// Fast products of rows.
+    const DOTS: Dots<Self> = |_, _, _| false;
 }
 
 impl Gemm for f32 {
@@ -45,6 +51,20 @@ impl Gemm for f32 {
         // SAFETY: `check` passed.
         unsafe { call!(matrixmultiply::sgemm, beta, c, a, b) }
     });
+
+    #[cfg(target_arch = "x86_64")]
+    const DOTS: Dots<f32> = |c, a, b| {
+        use super::dots::{LANES, dots};
+        use super::vectorize::{Class, class};
+        let turned = (b.0.len(), b.2, b.1, b.4, b.3);
+        check::<f32>(&Start::Nothing, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), turned);
+        let fast = class() != Class::Portable && a.4 == 1 && b.4 == 1 && a.2.is_multiple_of(LANES);
+        if fast {
+            // SAFETY: `check` passed, and the machine has AVX2 and FMA.
+            unsafe { dots(c, a, b) }
+        }
+        fast
+    };
 }
 
 impl Gemm for f64 {

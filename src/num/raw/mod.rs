@@ -1,17 +1,21 @@
-//! The only folder with `unsafe`: raw-pointer matrix products, and the switch into code that is
-//! compiled for the machine's vector unit. Each file says why it is sound.
+//! The only folder with `unsafe`: raw-pointer matrix products, memory on cache lines, and the switch
+//! into code that is compiled for the machine's vector unit. Each file says why it is sound.
 #![allow(unsafe_code)]
 
+mod allocator;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod dots;
 mod gemm;
 mod peak;
 #[cfg(any(target_arch = "x86_64", test))]
 mod tiles;
 mod vectorize;
 
+pub use allocator::CacheLines;
 pub use gemm::{Gemm, Product, Start, Strided};
 pub use peak::multiply_adds;
 pub use vectorize::{Class, Fusing, class, fusing, vectorize};

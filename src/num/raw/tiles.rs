@@ -67,6 +67,10 @@ pub trait Tile {
     unsafe fn transpose(from: *const f32, from_row: usize, to: *mut f32, to_row: usize);
 }
 
+/// Room for a copied panel, on the border of a cache line: no vector of it lies in two.
+#[repr(align(64))]
+struct Panel([MaybeUninit<f32>; K_BLOCK * MAX_COLUMNS]);
+
 /// C ← start + A·B.
 ///
 /// # Safety
@@ -77,8 +81,8 @@ pub unsafe fn gemm<K: Tile>(
     (a, _, k, a_row, a_col): Strided<&[f32]>,
     (b, _, _, b_row, b_col): Strided<&[f32]>,
 ) {
-    let mut copy = [MaybeUninit::<f32>::uninit(); K_BLOCK * MAX_COLUMNS];
-    let copy = copy.as_mut_ptr().cast::<f32>();
+    let mut copy = Panel([MaybeUninit::uninit(); K_BLOCK * MAX_COLUMNS]);
+    let copy = copy.0.as_mut_ptr().cast::<f32>();
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
     for top in (0..m).step_by(ROW_BLOCK) {
         let rows = ROW_BLOCK.min(m - top);

@@ -1,0 +1,76 @@
+//! C_st ← the product of row s of A and row t of B, in the order of [`dot`](crate::num::dot): eight
+//! partial sums over the row, then those pairwise. Eight products at a time, one register each.
+//!
+//! Sound because the caller checked that rows and columns lie inside their slices (`gemm::check`); a
+//! group of fewer than eight rows of B repeats its last one, and only its own columns of C are written.
+
+use std::arch::x86_64::*;
+
+use super::gemm::Strided;
+
+/// Partial sums of a product, and products at a time.
+pub const LANES: usize = 8;
+
+/// # Safety
+/// The machine has AVX2 and FMA; shapes, bounds and strides were checked, columns of A and B are
+/// contiguous and a multiple of [`LANES`] long.
+#[target_feature(enable = "avx2,fma")]
+pub unsafe fn dots(
+    (c, m, n, c_row, _): Strided<&mut [f32]>,
+    (a, _, k, a_row, _): Strided<&[f32]>,
+    (b, _, _, b_row, _): Strided<&[f32]>,
+) {
+    let (c, a, b) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+    for from in (0..n).step_by(LANES) {
+        let count = LANES.min(n - from);
+        // SAFETY: row `from + t` < n of B, row `s` < m of A and C, columns `from` + count ≤ n of C.
+        unsafe {
+            let rows: [*const f32; LANES] =
+                std::array::from_fn(|t| b.add((from + t.min(count - 1)) * b_row));
+            for s in 0..m {
+                let sums = eight(a.add(s * a_row), &rows, k);
+                let to = c.add(s * c_row + from);
+                if count == LANES {
+                    _mm256_storeu_ps(to, sums);
+                } else {
+                    let mut values = [0.0; LANES];
+                    _mm256_storeu_ps(values.as_mut_ptr(), sums);
+                    to.copy_from_nonoverlapping(values.as_ptr(), count);
+                }
+            }
+        }
+    }
+}
+
+/// Products of `a` with eight rows.
+///
+/// # Safety
+/// The machine has AVX2 and FMA, `k` numbers are readable everywhere.
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+unsafe fn eight(a: *const f32, rows: &[*const f32; LANES], k: usize) -> __m256 {
+    let mut sums = [_mm256_setzero_ps(); LANES];
+    for i in (0..k).step_by(LANES) {
+        // SAFETY: i + LANES ≤ k.
+        unsafe {
+            let x = _mm256_loadu_ps(a.add(i));
+            for t in 0..LANES {
+                sums[t] = _mm256_fmadd_ps(x, _mm256_loadu_ps(rows[t].add(i)), sums[t]);
+            }
+        }
+    }
+    // With lanes a … h of a sum: a+e, b+f, c+g, d+h; then (a+e)+(c+g), (b+f)+(d+h); then their sum.
+    let halves = |x, y| {
+        let (low, high) =
+            (_mm256_permute2f128_ps::<0x20>(x, y), _mm256_permute2f128_ps::<0x31>(x, y));
+        _mm256_add_ps(low, high)
+    };
+    let quarters = |x, y| {
+        let (x, y) = (_mm256_castps_pd(x), _mm256_castps_pd(y));
+        let (low, high) = (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y));
+        _mm256_add_ps(_mm256_castpd_ps(low), _mm256_castpd_ps(high))
+    };
+    let low = quarters(halves(sums[0], sums[4]), halves(sums[1], sums[5]));
+    let high = quarters(halves(sums[2], sums[6]), halves(sums[3], sums[7]));
+    _mm256_add_ps(_mm256_shuffle_ps::<0x88>(low, high), _mm256_shuffle_ps::<0xdd>(low, high))
+}
