@@ -222,7 +222,8 @@ fn choice(world: &World, streams: &Streams) -> Vec<Check> {
     let options = LinearOptions { without_context: true, ..LinearOptions::default() };
     let belief = LinearBelief::fit(&world.x, &world.candidates, &options, &streams);
     let repeats = 6;
-    let kinds = [Features::new(&world.x), Features::new(&rows_to_unit_scale(&world.x))];
+    let unit = rows_to_unit_scale(&world.x);
+    let kinds = [Features::new(&world.x), Features::new(&unit)];
     let fit = |features: &Features, rho: f64, repeat: usize| {
         let parts = LinearBelief::partition(ROWS, repeat, &streams);
         let noise = [NoiseRate::new(rho); LABELS];

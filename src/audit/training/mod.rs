@@ -7,6 +7,7 @@
 mod belief;
 mod consensus;
 mod decision;
+mod joint;
 mod neighbours;
 mod noise;
 mod optimiser;
@@ -31,6 +32,7 @@ pub fn check(streams: &Streams) -> Result<CheckReport> {
     let mut checks = stage1::checks(&streams.child("stage1"))?;
     checks.extend(rho::checks(&streams.child("rho"))?);
     checks.extend(belief::checks(&streams.child("belief"))?);
+    checks.extend(joint::checks(&streams.child("joint")));
     checks.extend(decision::checks(&streams.child("decision"))?);
     checks.extend(consensus::checks(&streams.child("consensus"))?);
     checks.extend(stage2::checks(&streams.child("stage2"))?);

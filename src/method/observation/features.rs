@@ -175,7 +175,8 @@ pub fn is_sparse(x: &Mat<f32>) -> bool {
     filled as f64 <= SPARSE_BELOW * x.as_slice().len() as f64
 }
 
-fn rows_to_unit_scale(x: &Mat<f32>) -> Mat<f32> {
+/// Rows scaled to length √d, so that the mean square of an entry is 1; rows of zeros stay.
+pub fn rows_to_unit_scale(x: &Mat<f32>) -> Mat<f32> {
     let factors = unit_factors(x);
     Mat::from_fn(x.rows(), x.cols(), |i, j| scaled(x[(i, j)], factors[i]))
 }

@@ -63,7 +63,7 @@ impl JointContext {
                 (0..n).filter(|&i| flags[i]).collect()
             })
             .collect();
-        let zeros = || vec![0.0; size(labels)];
+        let zeros = || vec![0.0; JointWeights::size(labels)];
         let mut current: Vec<Vec<f64>> = used.iter().map(|_| zeros()).collect();
         let mut best = (f64::INFINITY, current.clone());
         let mut worse = 0;
@@ -152,6 +152,11 @@ impl JointWeights {
         logits
     }
 
+    /// Number of weights of L labels.
+    pub(crate) fn size(labels: usize) -> usize {
+        OWN * labels + labels * labels.saturating_sub(1) / 2 + 2
+    }
+
     /// As one list: s, b, W above the diagonal, κ.
     fn theta(&self) -> Vec<f64> {
         let labels = self.pairs.rows();
@@ -159,7 +164,7 @@ impl JointWeights {
         self.own.as_slice().iter().copied().chain(pairs).chain(self.counts).collect()
     }
 
-    fn from_theta(theta: &[f64], labels: usize) -> Self {
+    pub(crate) fn from_theta(theta: &[f64], labels: usize) -> Self {
         let mut weights = JointWeights::zeros(labels);
         weights.own.as_mut_slice().copy_from_slice(&theta[..OWN * labels]);
         for ((j, k), &w) in pairs(labels).zip(&theta[OWN * labels..]) {
@@ -169,11 +174,6 @@ impl JointWeights {
         weights.counts.copy_from_slice(&theta[theta.len() - 2..]);
         weights
     }
-}
-
-/// Number of weights of L labels.
-fn size(labels: usize) -> usize {
-    OWN * labels + labels * labels.saturating_sub(1) / 2 + 2
 }
 
 /// All j < k.
@@ -190,7 +190,7 @@ fn evidence(c: f64, noise: NoiseRate<f64>) -> [f64; 2] {
 }
 
 /// All label sets: bit j of a set's number says whether label j is in it.
-struct LabelSets {
+pub(crate) struct LabelSets {
     labels: usize,
     /// The weights at hand, as one list.
     theta: Vec<f64>,
@@ -203,11 +203,12 @@ struct LabelSets {
 }
 
 impl LabelSets {
-    fn new(labels: usize) -> Self {
+    /// Of L labels.
+    pub(crate) fn new(labels: usize) -> Self {
         let sets = vec![0.0; 1 << labels];
         LabelSets {
             labels,
-            theta: vec![0.0; size(labels)],
+            theta: vec![0.0; JointWeights::size(labels)],
             shared: sets.clone(),
             weights: sets.clone(),
             observed: sets,
@@ -265,7 +266,7 @@ impl LabelSets {
     }
 
     /// −Σ ln P(C | x) over `rows`; adds its derivatives to `d`.
-    fn loss(
+    pub(crate) fn loss(
         &mut self,
         theta: &[f64],
         d: &mut [f64],

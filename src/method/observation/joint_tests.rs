@@ -14,7 +14,7 @@ fn random(n: usize) -> (Mat<f64>, Mat<f64>, Vec<f64>) {
     let mut r = Streams::new(3).stream("joint");
     let u = Mat::from_fn(n, LABELS, |_, _| 2.0 * r.normal());
     let c = Mat::from_fn(n, LABELS, |_, _| f64::from(u8::from(r.bernoulli(0.5))));
-    let theta = (0..size(LABELS)).map(|_| 0.7 * r.normal()).collect();
+    let theta = (0..JointWeights::size(LABELS)).map(|_| 0.7 * r.normal()).collect();
     (u, c, theta)
 }
 
