@@ -83,6 +83,7 @@ pub(super) fn along(case: &Case, control: Option<Control>) -> Along {
     };
     let share = |difference: DoubleDouble, size: f64| match difference.to_f64().abs() {
         0.0 => 0.0,
+        difference if difference.is_nan() => f64::INFINITY,
         difference => difference / size,
     };
     let slope = |l: usize| {
@@ -90,10 +91,5 @@ pub(super) fn along(case: &Case, control: Option<Control>) -> Along {
         share(sum - loss.tangent[l], size.max(loss.tangent[l].to_f64().abs()))
     };
     let ((uhv, size), (vhu, other)) = (form(0, &|g| g.tangent[1]), form(1, &|g| g.tangent[0]));
-    Along { slope: worse(slope(0), slope(1)), asymmetry: share(uhv - vhu, size.max(other)) }
-}
-
-/// The larger of two errors; a NaN is the largest of all.
-fn worse(a: f64, b: f64) -> f64 {
-    if a.is_nan() || a > b { a } else { b }
+    Along { slope: slope(0).max(slope(1)), asymmetry: share(uhv - vhu, size.max(other)) }
 }

@@ -109,6 +109,8 @@ pub struct ControlReport {
     pub case: Option<String>,
     /// The relative error against differences there.
     pub rel_err: f64,
+    /// The largest relative error against forward mode, in any case.
+    pub exact_rel_err: f64,
 }
 
 /// The result of all cases and controls.
@@ -184,6 +186,7 @@ fn try_control(control: Control, measured: &[Measured<'_>]) -> ControlReport {
         cases: 0,
         case: None,
         rel_err: 0.0,
+        exact_rel_err: 0.0,
     };
     // A control that changes no number of a case cannot show there.
     for m in measured.iter().filter(|m| m.plain(Some(control)) != m.unspoilt) {
@@ -191,6 +194,7 @@ fn try_control(control: Control, measured: &[Measured<'_>]) -> ControlReport {
         let by_differences = report.max_rel_err > TOLERANCE;
         found.caught |= by_differences;
         found.caught_exact |= report.exact_rel_err > EXACT_TOLERANCE;
+        found.exact_rel_err = found.exact_rel_err.max(report.exact_rel_err);
         found.asymmetric |= report.asymmetry.is_some_and(|a| a > EXACT_TOLERANCE);
         found.cases += usize::from(!report.pass);
         if by_differences && (found.case.is_none() || report.max_rel_err > found.rel_err) {

@@ -3,8 +3,8 @@
 use crate::audit::check::number;
 use crate::audit::determinism::DeterminismReport;
 use crate::audit::{
-    CaseReport, Check, CheckReport, EXACT_TOLERANCE, GradientReport, Limit, RoundingReport,
-    TOLERANCE, TensorReport, UNEXPLAINED,
+    CaseReport, Check, CheckReport, ControlReport, EXACT_TOLERANCE, GradientReport, Limit,
+    RoundingControl, RoundingReport, TOLERANCE, TensorReport, UNEXPLAINED,
 };
 
 /// Two lines per family of cases, one for each witness, and the controls.
@@ -14,7 +14,7 @@ pub(super) fn gradients(report: &GradientReport) -> CheckReport {
         let cases = || report.cases.iter().filter(|c| family(&c.name) == name);
         let checked: usize = cases().map(|c| c.checked).sum();
         let worst = |of: fn(&CaseReport) -> f64| cases().map(of).fold(0.0, f64::max);
-        let size = format!("{} cases, {checked} coordinates", cases().count());
+        let size = format!("{}, {checked} coordinates", counted(cases().count()));
         checks.push(Check::new(
             format!("exact/{name}"),
             format!("largest relative error against forward mode, {size}"),
@@ -28,14 +28,28 @@ pub(super) fn gradients(report: &GradientReport) -> CheckReport {
             Limit::AtMost(TOLERANCE),
         ));
     }
+    let along =
+        |of: fn(&CaseReport) -> Option<f64>| report.cases.iter().filter_map(of).fold(0.0, f64::max);
+    let all: usize = report.cases.iter().map(|c| c.parameters).sum();
+    checks.extend([
+        Check::new(
+            "directions",
+            format!(
+                "|f′(u) − g·u| over the size of its terms, random directions through all {all} coordinates"
+            ),
+            along(|c| c.slope),
+            Limit::AtMost(EXACT_TOLERANCE),
+        ),
+        Check::new(
+            "symmetry",
+            "|u·Hv − v·Hu| over the size of its terms: the Hessian of the backward pass is symmetric",
+            along(|c| c.asymmetry),
+            Limit::AtMost(EXACT_TOLERANCE),
+        ),
+    ]);
     let none = Limit::Exactly(0.0);
     let failed = report.cases.iter().filter(|c| !c.pass).count();
     let unreached: usize = report.cases.iter().map(|c| c.unreached.len()).sum();
-    let missed = report.controls.iter().filter(|c| !(c.caught && c.caught_exact)).count();
-    let mistakes = format!(
-        "of {} deliberate mistakes, those that a witness does not catch",
-        report.controls.len()
-    );
     checks.extend([
         Check::new("cases", "cases that fail, for any reason", failed as f64, none),
         Check::new(
@@ -44,9 +58,26 @@ pub(super) fn gradients(report: &GradientReport) -> CheckReport {
             unreached as f64,
             none,
         ),
-        Check::new("mistakes", mistakes, missed as f64, none),
     ]);
+    let mistake = |c: &ControlReport| {
+        Check::control(
+            format!("{:?}", c.control),
+            format!(
+                "{}; the smaller of its largest errors against both witnesses, {} fail",
+                c.description,
+                counted(c.cases)
+            ),
+            c.rel_err.min(c.exact_rel_err),
+            Limit::AtMost(TOLERANCE),
+        )
+    };
+    checks.extend(report.controls.iter().map(mistake));
     CheckReport::new(checks)
+}
+
+/// `1 case`, `2 cases`.
+fn counted(cases: usize) -> String {
+    format!("{cases} case{}", if cases == 1 { "" } else { "s" })
 }
 
 /// The first part of a case's name.
@@ -87,7 +118,6 @@ pub(super) fn rounding(report: &RoundingReport) -> CheckReport {
         ));
     }
     let outside = report.tensors.iter().filter(|t| !t.pass).count();
-    let missed = report.controls.iter().filter(|c| !c.caught).count();
     let unexplained = report.tensors.iter().map(|t| t.unexplained).fold(0.0, f64::max);
     checks.extend([
         Check::new(
@@ -102,13 +132,16 @@ pub(super) fn rounding(report: &RoundingReport) -> CheckReport {
             outside as f64,
             Limit::Exactly(0.0),
         ),
-        Check::new(
-            "mistakes",
-            format!("of {} deliberate mistakes, those that are not caught", report.controls.len()),
-            missed as f64,
-            Limit::Exactly(0.0),
-        ),
     ]);
+    let mistake = |c: &RoundingControl| {
+        Check::new(
+            format!("{}/control", c.fault),
+            format!("caught: {}; share of the {} that it changes", c.description, counted(c.of)),
+            c.cases as f64 / c.of as f64,
+            Limit::Exactly(1.0),
+        )
+    };
+    checks.extend(report.controls.iter().map(mistake));
     CheckReport::new(checks)
 }
 
