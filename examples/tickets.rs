@@ -10,6 +10,7 @@ use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::Mat;
 use pomdp_fs::rng::Streams;
 
+/// All tags.
 pub const TAGS: [&str; 8] =
     ["billing", "delivery", "hardware", "login", "network", "printer", "refund", "software"];
 const FEATURES: usize = 30;
@@ -25,6 +26,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
+    /// The first `n` of them.
     pub fn new(n: usize) -> Self {
         let streams = Streams::new(12);
         let (mut numbers, mut noise) = (streams.stream("numbers"), streams.stream("noise"));
