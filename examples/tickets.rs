@@ -1,8 +1,8 @@
 //! A table as people really have it: support tickets as a help desk exports them.
 //!
-//! `cargo run --release --example tickets` writes `tickets.csv` (400 tickets, with tags of which some
-//! are wrong), `truth.csv` (the same tickets with the tags that are right) and `new.csv` (30 more,
-//! without tags). The README goes on from there; the tests use the same tables.
+//! `cargo run --release --example tickets` writes `data/tickets.csv` (400 tickets, with tags of which
+//! some are wrong) and `data/tickets-new.csv` (30 more, without tags). The README uses these files, and
+//! a test compares them with what is made here.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use pomdp_fs::data::Labels;
 use pomdp_fs::linalg::Mat;
 use pomdp_fs::rng::Streams;
 
+/// All tags.
 pub const TAGS: [&str; 8] =
     ["billing", "delivery", "hardware", "login", "network", "printer", "refund", "software"];
 const FEATURES: usize = 30;
@@ -25,6 +26,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
+    /// The first `n` of them.
     pub fn new(n: usize) -> Self {
         let streams = Streams::new(12);
         let (mut numbers, mut noise) = (streams.stream("numbers"), streams.stream("noise"));
@@ -69,13 +71,12 @@ impl Tickets {
     }
 }
 
-/// The three tables with their names.
-pub fn files() -> [(&'static str, String); 3] {
+/// The tables with their names.
+pub fn files() -> [(&'static str, String); 2] {
     let all = Tickets::new(430);
     [
-        ("tickets.csv", all.csv(0..400, Some(&all.candidates))),
-        ("truth.csv", all.csv(0..400, Some(&all.truth))),
-        ("new.csv", all.csv(400..430, None)),
+        ("data/tickets.csv", all.csv(0..400, Some(&all.candidates))),
+        ("data/tickets-new.csv", all.csv(400..430, None)),
     ]
 }
 

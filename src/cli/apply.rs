@@ -84,7 +84,8 @@ impl Apply {
             Some(out) => out.clone(),
             None => PathBuf::from(format!("pomdp-fs-{}-applied", dataset.name)),
         };
-        let labelled = label(&model, &rows, dataset.ids.as_ref(), context)?;
+        let labelled = label(&model, &rows, dataset.ids.as_ref(), context)
+            .map_err(|e| e.in_file(&self.data))?;
         let selected = model.best(count);
         let reduced = reduced(&dataset, &columns, selected);
         let folder = Folder::new(&out, &FILES, Progress::None)?;

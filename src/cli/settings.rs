@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::method::pomdp_fs::Preset;
 use crate::method::{self, Method};
+use crate::text::name;
 use crate::{Error, Result, io};
 
 /// Which settings differ from the defaults.
@@ -101,13 +102,23 @@ fn from_text(text: &str) -> Result<Change> {
 fn from_file(path: &Path, names: &[String]) -> Result<Vec<Change>> {
     let bytes = io::read(path)?;
     let text = String::from_utf8_lossy(&bytes);
-    let table: Map<String, Value> = toml::from_str(&text).map_err(|e| {
+    let broken = |e: toml::de::Error| {
         let at = e.span().map_or(0, |s| s.start);
         let before = &text[..at.min(text.len())];
         let line = before.matches('\n').count() as u64 + 1;
         let column = (at - before.rfind('\n').map_or(0, |k| k + 1)) as u64 + 1;
         Error::config(e.message().to_owned()).in_file(path).at(line, column)
-    })?;
+    };
+    let table: toml::Table = toml::from_str(&text).map_err(broken)?;
+    if let Some(key) = without_json(&table) {
+        let expected = "a finite number, a text, true or false";
+        return Err(Error::config(format!(
+            "setting '{}' has no such value, expected {expected}",
+            name(&key)
+        ))
+        .in_file(path));
+    }
+    let table: Map<String, Value> = toml::from_str(&text).map_err(broken)?;
     let mut changes = Vec::new();
     for (key, value) in table {
         match value {
@@ -121,6 +132,16 @@ fn from_file(path: &Path, names: &[String]) -> Result<Vec<Change>> {
         }
     }
     Ok(changes)
+}
+
+/// A key whose value JSON cannot hold: it would become null, which means "as by default", or a table.
+fn without_json(table: &toml::Table) -> Option<String> {
+    table.iter().find_map(|(key, value)| match value {
+        toml::Value::Float(number) => (!number.is_finite()).then(|| key.clone()),
+        toml::Value::Datetime(_) => Some(key.clone()),
+        toml::Value::Table(inner) => without_json(inner),
+        _ => None,
+    })
 }
 
 fn apply(methods: &mut [Box<dyn Method>], changes: &[Change]) -> Result<()> {
@@ -217,5 +238,19 @@ mod tests {
         let methods = settings.methods(&["pomdp-fs".into(), "all".into()], Map::new()).unwrap();
         let found = methods[0].settings();
         assert_eq!((&found["batch"], &found["epochs1"]), (&7.into(), &5.into()));
+    }
+
+    /// JSON would take them for null, which is "as by default".
+    #[test]
+    fn a_file_with_values_that_are_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.toml");
+        for text in ["rho = nan", "[pomdp-fs]\nrho = -inf", "rho = 1979-05-27", "batch = [1"] {
+            std::fs::write(&path, text).unwrap();
+            let settings = Settings { preset: None, config: Some(path.clone()), set: Vec::new() };
+            let e = settings.methods(&["pomdp-fs".into()], Map::new()).err().unwrap().to_string();
+            assert!(e.contains("settings.toml"), "{e}");
+            assert_eq!(e.contains("'rho' has no such value"), text.contains("rho"), "{e}");
+        }
     }
 }

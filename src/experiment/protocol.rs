@@ -75,8 +75,8 @@ impl Repeat {
     pub fn new(data: &Dataset, protocol: &Protocol, number: usize, split: bool) -> Result<Self> {
         let streams = protocol.streams(number);
         let labels = data.truth.as_ref().or(data.candidates.as_ref());
-        let labels = labels.ok_or_else(|| {
-            Error::input("found no labels, expected true or candidate labels")
+        let labels = labels.filter(|labels| labels.count() > 0).ok_or_else(|| {
+            Error::input("found no label in any row, expected true or candidate labels")
                 .in_file(&data.source.origin)
         })?;
         let folds = match &protocol.given_folds {

@@ -112,6 +112,25 @@ fn columns_that_are_not_needed_are_not_read() {
     assert_eq!(contents(&dir.path().join("out")), expected);
 }
 
+/// A model cannot do without its features: nobody is told to leave one out.
+#[test]
+fn a_value_that_does_not_fit_is_told_with_its_place() {
+    let dir = trained();
+    let head: Vec<String> = (0..8).map(|j| format!("gene {j}")).collect();
+    for (value, found, remedy) in [
+        ("", "found a missing value, expected a number", "--impute mean"),
+        ("much", "found 'much', expected a finite number", ""),
+        ("inf", "found 'inf', expected a finite number", ""),
+    ] {
+        let table = format!("{}\n{value},1,1,1,1,1,1,1\n", head.join(","));
+        std::fs::write(dir.path().join("new.csv"), table).unwrap();
+        let (code, message) = refused(dir.path(), &["apply", "--model", "model", "new.csv"]);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains(&format!("new.csv:2:1: column 'gene 0': {found}")), "{message}");
+        assert!(message.contains(remedy) && !message.contains("--ignore"), "{message}");
+    }
+}
+
 #[test]
 fn true_labels_only_judge() {
     let dir = trained();

@@ -194,10 +194,14 @@ fn a_folder_with_other_files_is_not_replaced() {
 fn data_without_labels_have_nothing_to_learn_from() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("x.csv"), "a,b\n1,2\n3,4\n").unwrap();
+    std::fs::write(dir.path().join("zeros.csv"), "a,l\n1,0\n3,0\n").unwrap();
     for command in ["select", "evaluate"] {
         let (code, message) = refused(dir.path(), &[command, "x.csv", "--labels", "none"]);
         assert_eq!(code, Some(2), "{command}");
         assert!(message.contains("label"), "{message}");
+        let (code, message) = refused(dir.path(), &[command, "zeros.csv", "--labels", "last:1"]);
+        assert_eq!(code, Some(2), "{command}");
+        assert!(message.contains("found no label in any row"), "{message}");
     }
 }
 

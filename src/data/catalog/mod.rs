@@ -150,7 +150,8 @@ pub fn find(name: &str) -> Result<Entry> {
     let all = entries()?;
     let names: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
     all.into_iter().find(|e| e.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        Error::config(format!("found the data set '{name}', expected {}", names.join(", ")))
+        let found = crate::text::name(name);
+        Error::config(format!("found the data set '{found}', expected {}", names.join(", ")))
     })
 }
 

@@ -43,7 +43,7 @@ fn finish<R: BufRead>(
     table: Table<R>,
     options: &ReadOptions,
 ) -> Result<Parsed> {
-    rows.check()?;
+    rows.check(options.needed.is_some())?;
     let mut notes = std::mem::take(&mut layout.notes);
     notes.extend(table.notes());
     notes.extend(rows.notes());

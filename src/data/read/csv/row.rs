@@ -179,9 +179,13 @@ impl<'a> Rows<'a> {
         self.builder.put(j, f64::from(u8::from(on))).map_err(Trouble::Value)
     }
 
-    /// Refuses what cannot be used: every column in trouble, and blank labels beside a written no.
-    pub(super) fn check(&mut self) -> Result<()> {
+    /// Refuses what cannot be used: every column in trouble, and blank labels beside a written no. A
+    /// column that a model needs can be nothing else, so its first value is told.
+    pub(super) fn check(&mut self, for_model: bool) -> Result<()> {
         if let Some(first) = self.first.take() {
+            if for_model {
+                return Err(first);
+            }
             let meant = |used: Use| match used {
                 Use::Feature(_) => Meant::Feature,
                 _ => Meant::Label,
