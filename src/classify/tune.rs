@@ -7,8 +7,8 @@
 //! give the threshold, so it costs no fit of its own.
 //!
 //! Confidences may be tempered: the machine learns p^½, say, while C and the threshold are still
-//! judged by the candidates and by p. A label that a method hardly believes in stays a weak positive,
-//! and rare labels keep their order (docs/evaluation.md has the figures).
+//! judged by the candidates and by p. A label that a method hardly believes in stays a weak positive
+//! (docs/evaluation.md says what that is worth).
 
 use super::judge::Judge;
 use super::platt::Platt;

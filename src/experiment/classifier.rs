@@ -56,7 +56,7 @@ impl ThresholdRule {
 }
 
 /// Default of [`ClassifierConfig::temper`].
-pub(super) const TEMPER: f64 = 0.5;
+pub(super) const TEMPER: f64 = 1.0;
 
 /// A classifier and its settings; those of other kinds are not used.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,8 +182,8 @@ mod tests {
         let old = ClassifierConfig { c_rule: CostRule::Labels, ..base.clone() };
         let fixed = ClassifierConfig { threshold: ThresholdRule::Fixed, ..base.clone() };
         assert_ne!(base.settings(), old.settings());
-        let raw = ClassifierConfig { temper: 1.0, ..base.clone() };
+        let tempered = ClassifierConfig { temper: 0.5, ..base.clone() };
         assert_ne!(base.settings(), fixed.settings());
-        assert_ne!(base.settings(), raw.settings());
+        assert_ne!(base.settings(), tempered.settings());
     }
 }
