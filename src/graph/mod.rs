@@ -189,6 +189,9 @@ mod tests {
         let e = Graph::new(&huge, 1).unwrap_err();
         let want = "the features are too large: distances between rows overflow f32";
         assert_eq!(e.message(), want);
+        // ‖a‖² is finite and ‖a − b‖² is not.
+        let opposite = Mat::<f32>::from_fn(2, 1, |i, _| if i == 0 { 1.5e19 } else { -1.5e19 });
+        assert_eq!(Graph::new(&opposite, 1).unwrap_err().message(), want);
         let large = Mat::<f32>::from_fn(3, 2, |i, _| 1e18 * i as f32);
         assert!(Graph::new(&large, 1).unwrap().edges().iter().all(|e| e.2 > 0.0 && e.2 < 1.0));
     }

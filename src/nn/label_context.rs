@@ -194,6 +194,7 @@ impl LabelContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::num::Dual;
     use crate::rng::Streams;
 
     fn layer(labels: usize) -> (LabelContext, Vec<f64>) {
@@ -247,6 +248,28 @@ mod tests {
                 }
             }
             assert!((found - want).abs() < 1e-12, "{i}: {found} {want}");
+        }
+    }
+
+    /// Every weight against forward mode, on top of what was there.
+    #[test]
+    fn gradients_are_those_of_forward_mode() {
+        type Number = Dual<f64, 1>;
+        let (labels, (context, p)) = (3, layer(3));
+        let t = tokens(2 * labels);
+        let mut r = Streams::new(7).stream("down");
+        let down = Mat::from_fn(2, labels, |_, _| r.normal());
+        let (mut saved, mut dp) = (context.saved(), vec![1.0; p.len()]);
+        context.forward(&mut Mat::zeros(2, labels), &mut saved, &t, &p);
+        context.backward(&mut dp, &mut context.scratch(), &down, &t, &p, &saved);
+        for k in 0..p.len() {
+            let mut at: Vec<Number> = p.iter().map(|&w| Number::from_f64(w)).collect();
+            at[k].tangent[0] = 1.0;
+            let mut out = Mat::zeros(2, labels);
+            context.forward(&mut out, &mut context.saved(), &t.cast(), &at);
+            let pairs = out.as_slice().iter().zip(down.as_slice());
+            let want: f64 = pairs.map(|(out, down)| out.tangent[0] * down).sum();
+            assert!((dp[k] - 1.0 - want).abs() < 1e-12, "{k}: {} {want}", dp[k] - 1.0);
         }
     }
 
