@@ -63,7 +63,8 @@ mod tests {
         assert_ne!(row(1, 2, 3), row(2, 2, 3));
         assert_ne!(row(1, 0, 3), row(2, 0, 3), "the key counts at site 0 too");
         assert_ne!(row(1, 2, 3), row(1, 3, 3));
-        assert_ne!(row(1, 2, 3), row(1, 2, 4));
+        let rows: Vec<Vec<f32>> = (0..64).map(|k| row(1, 2, k)).collect();
+        assert!(rows.iter().enumerate().all(|(k, a)| rows[..k].iter().all(|b| a != b)));
         let a = row(1, 2, 3);
         assert_ne!(a[..32], a[32..]);
         let mut none = vec![0.0f32; 1 << 20];
