@@ -29,13 +29,20 @@ pub enum LabelContext {
 }
 
 impl Form {
-    /// The form with the higher held-out likelihood on one partition.
-    pub fn choose(u: &Mat<f64>, c: &Mat<f64>, noise: &[NoiseRate<f64>], parts: &Parts) -> Self {
+    /// [`Form::fit`] of the form with the higher held-out likelihood on this partition.
+    pub fn fit_better(
+        u: &Mat<f64>,
+        c: &Mat<f64>,
+        noise: &[NoiseRate<f64>],
+        parts: &Parts,
+    ) -> (Mat<f64>, LabelContext) {
+        let linear = Form::Linear.fit(u, c, noise, parts);
         if u.cols() > joint::MOST_LABELS {
-            return Form::Linear;
+            return linear;
         }
-        let loss = |form: Form| mean_loss(&form.fit(u, c, noise, parts).0, c, noise);
-        if loss(Form::Joint) < loss(Form::Linear) { Form::Joint } else { Form::Linear }
+        let joint = Form::Joint.fit(u, c, noise, parts);
+        let loss = |found: &Mat<f64>| mean_loss(found, c, noise);
+        if loss(&joint.0) < loss(&linear.0) { joint } else { linear }
     }
 
     /// Cross-fitted u′, and the mean of the models.
@@ -183,10 +190,10 @@ mod tests {
         let noise = vec![NoiseRate::new(0.3); 5];
         let parts = Parts::new(500, 5, &Streams::new(3));
         let flat = Mat::from_fn(500, 5, |_, _| -1.386);
-        assert_eq!(Form::choose(&flat, &c, &noise, &parts), Form::Joint);
+        assert_eq!(Form::fit_better(&flat, &c, &noise, &parts).1.form(), Form::Joint);
         let many = Mat::zeros(10, joint::MOST_LABELS + 1);
         let noise = vec![NoiseRate::new(0.3); many.cols()];
         let parts = Parts::new(10, 5, &Streams::new(3));
-        assert_eq!(Form::choose(&many, &many, &noise, &parts), Form::Linear);
+        assert_eq!(Form::fit_better(&many, &many, &noise, &parts).1.form(), Form::Linear);
     }
 }

@@ -130,10 +130,13 @@ impl LinearBelief {
                 add(&mut logits, &u, share);
                 continue;
             }
-            let chosen = || Form::choose(&u, &c, &noise, parts).zeros(labels);
-            let weights = model.context.get_or_insert_with(chosen);
-            let (found, own) = weights.form().fit(&u, &c, &noise, parts);
+            // The first partition chooses the form.
+            let (found, own) = match &model.context {
+                None => Form::fit_better(&u, &c, &noise, parts),
+                Some(weights) => weights.form().fit(&u, &c, &noise, parts),
+            };
             add(&mut logits, &found, share);
+            let weights = model.context.get_or_insert_with(|| own.form().zeros(labels));
             weights.add(&own, share);
         }
         let loss = (mean_loss(&base, &c, &noise), mean_loss(&logits, &c, &noise));
