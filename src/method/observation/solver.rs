@@ -13,10 +13,11 @@
 //! L-BFGS with one memory per label. Labels share the two products with X, which are nearly all of
 //! the work; the line search needs none, because u is linear along a direction.
 
+use super::cells::Cells;
 use super::features::Features;
 use super::likelihood::NoiseRate;
 use crate::linalg::Mat;
-use crate::num::{Real, vectorize};
+use crate::num::Real;
 
 /// Pairs that L-BFGS remembers.
 const MEMORY: usize = 8;
@@ -86,66 +87,42 @@ impl Problem<'_> {
         }
     }
 
-    /// The objective of each label at `weights`, whose logits are `logits + steps · along`. They are not
-    /// kept: n × L numbers for each part that is solved at the time.
+    /// The objective of each label asked for at `weights`, whose logits are `logits + steps · along`.
+    /// They are not kept: n × L numbers for each part that is solved at the time.
     fn values(
         &self,
+        cells: &Cells<'_>,
+        labels: &[usize],
         logits: &Mat<f64>,
         along: Option<(&Mat<f64>, &[f64])>,
         weights: &Mat<f64>,
     ) -> Vec<f64> {
         let (d, m) = (self.x.cols(), self.rows_used());
-        let labels = logits.cols();
-        let (mut total, mut squares) = (vec![0.0; labels], vec![0.0; labels]);
-        let mut moved = vec![0.0; labels];
-        vectorize(
-            #[inline(always)]
-            || {
-                for i in (0..logits.rows()).filter(|&i| self.used[i]) {
-                    let (mut u, c) = (logits.row(i), self.c.row(i));
-                    if let Some((along, steps)) = along {
-                        let way = along.row(i);
-                        for j in 0..labels {
-                            moved[j] = u[j] + steps[j] * way[j];
-                        }
-                        u = &moved;
-                    }
-                    for j in 0..labels {
-                        total[j] += self.noise[j].negative_log_likelihood(u[j], c[j]);
-                    }
-                }
-                for f in 0..d {
-                    for (s, w) in squares.iter_mut().zip(weights.row(f)) {
-                        *s += self.penalised[f] * w * w;
-                    }
-                }
-            },
-        );
-        let bias = weights.row(d);
-        (0..labels)
-            .map(|j| (total[j] + (-bias[j]).softplus()) / m + 0.5 * self.l2 * squares[j])
-            .collect()
+        let mut squares = vec![0.0; weights.cols()];
+        for f in 0..d {
+            for (s, w) in squares.iter_mut().zip(weights.row(f)) {
+                *s += self.penalised[f] * w * w;
+            }
+        }
+        let losses = cells.losses(labels, logits, along);
+        let value = |(&j, loss): (&usize, f64)| {
+            (loss + (-weights[(d, j)]).softplus()) / m + 0.5 * self.l2 * squares[j]
+        };
+        labels.iter().zip(losses).map(value).collect()
     }
 
-    fn gradient(&self, out: &mut Mat<f64>, at: &Solution) {
+    /// Of the labels asked for; that of the others has no meaning.
+    fn gradient(&self, out: &mut Mat<f64>, cells: &Cells<'_>, labels: &[usize], at: &Solution) {
         let (d, m) = (self.x.cols(), self.rows_used());
-        let weight = 1.0 / m;
         let mut bias: Vec<f64> = at.weights.row(d).iter().map(|&b| -(-b).sigmoid() / m).collect();
         self.x.transposed_times(out, |rows, du| {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (r, i) in rows.enumerate() {
-                        let (u, c) = (at.logits.row(i), self.c.row(i));
-                        let counts = if self.used[i] { weight } else { 0.0 };
-                        let row = du.row_mut(r);
-                        for j in 0..row.len() {
-                            row[j] = counts * self.noise[j].slope(u[j], c[j]);
-                            bias[j] += row[j];
-                        }
-                    }
-                },
-            );
+            let count = rows.len();
+            cells.slopes(du, labels, &at.logits, rows, 1.0 / m);
+            for r in 0..count {
+                for (bias, slope) in bias.iter_mut().zip(du.row(r)) {
+                    *bias += slope;
+                }
+            }
         });
         out.row_mut(d).copy_from_slice(&bias);
         for f in 0..d {
@@ -160,9 +137,11 @@ impl Problem<'_> {
         let (n, rows, labels) = (self.x.rows(), self.x.cols() + 1, self.c.cols());
         let mut gradient = Mat::zeros(rows, labels);
         let mut memory = Memory::default();
-        let mut values = self.values(&at.logits, None, &at.weights);
+        let cells = Cells::new(self.c, self.noise, self.used);
+        let all: Vec<usize> = (0..labels).collect();
+        let mut values = self.values(&cells, &all, &at.logits, None, &at.weights);
         let mut open = vec![true; labels];
-        self.gradient(&mut gradient, &at);
+        self.gradient(&mut gradient, &cells, &all, &at);
         let mut along = Mat::zeros(n, labels);
         for _ in 0..MAX_ITERATIONS {
             let mut direction = memory.direction(&gradient);
@@ -184,13 +163,14 @@ impl Problem<'_> {
                     *a += b;
                 }
             }
-            let steps =
-                self.line_search(&mut at, &mut values, &mut open, &direction, &along, &descent);
-            if open.iter().all(|o| !o) {
+            let way = Way { direction: &direction, along: &along, descent: &descent };
+            let steps = self.line_search(&mut at, &mut values, &mut open, &cells, &way);
+            let left: Vec<usize> = (0..labels).filter(|&j| open[j]).collect();
+            if left.is_empty() {
                 break;
             }
             let before = gradient.clone();
-            self.gradient(&mut gradient, &at);
+            self.gradient(&mut gradient, &cells, &left, &at);
             memory.push(&direction, &steps, &before, &gradient);
         }
         at
@@ -203,44 +183,48 @@ impl Problem<'_> {
         at: &mut Solution,
         values: &mut [f64],
         open: &mut [bool],
-        direction: &Mat<f64>,
-        along: &Mat<f64>,
-        descent: &[f64],
+        cells: &Cells<'_>,
+        &Way { direction, along, descent }: &Way<'_>,
     ) -> Vec<f64> {
         let labels = values.len();
         let mut steps: Vec<f64> = open.iter().map(|&o| if o { 1.0 } else { 0.0 }).collect();
-        let mut settled: Vec<bool> = open.iter().map(|o| !o).collect();
+        let mut unsettled: Vec<usize> = (0..labels).filter(|&j| open[j]).collect();
         let mut weights = at.weights.clone();
         for _ in 0..30 {
             weights.as_mut_slice().copy_from_slice(at.weights.as_slice());
             go(&mut weights, direction, &steps);
-            let new = self.values(&at.logits, Some((along, &steps)), &weights);
-            for j in 0..labels {
-                if settled[j] {
-                    continue;
-                }
-                if new[j] <= values[j] + ARMIJO * steps[j] * descent[j] {
-                    settled[j] = true;
-                    open[j] = values[j] - new[j] > TOLERANCE;
-                    values[j] = new[j];
+            let way = Some((along, &steps[..]));
+            let new = self.values(cells, &unsettled, &at.logits, way, &weights);
+            let mut again = Vec::new();
+            for (&j, &new) in unsettled.iter().zip(&new) {
+                if new <= values[j] + ARMIJO * steps[j] * descent[j] {
+                    open[j] = values[j] - new > TOLERANCE;
+                    values[j] = new;
                 } else {
                     steps[j] *= 0.4;
+                    again.push(j);
                 }
             }
-            if settled.iter().all(|s| *s) {
+            unsettled = again;
+            if unsettled.is_empty() {
                 break;
             }
         }
-        for j in 0..labels {
-            if !settled[j] {
-                // A step too small to be measured: stay.
-                (steps[j], open[j]) = (0.0, false);
-            }
+        for j in unsettled {
+            // A step too small to be measured: stay.
+            (steps[j], open[j]) = (0.0, false);
         }
         go(&mut at.weights, direction, &steps);
         go(&mut at.logits, along, &steps);
         steps
     }
+}
+
+/// A direction in the weights, what it does to the logits, and the slope of the objective along it.
+struct Way<'a> {
+    direction: &'a Mat<f64>,
+    along: &'a Mat<f64>,
+    descent: &'a [f64],
 }
 
 /// m ← m + steps · way, a step for each column.

@@ -18,7 +18,9 @@ fn solve(x: &Features, c: &Mat<f64>, rho: f64, used: &[bool]) -> (Solution, Vec<
     let problem =
         Problem { x, c, noise: &noise, used, offset: None, l2: 0.1, penalised: &[1.0; 4] };
     let found = problem.minimise(problem.start());
-    let values = problem.values(&found.logits, None, &found.weights);
+    let (cells, all) = (Cells::new(c, &noise, used), Vec::from_iter(0..c.cols()));
+    let value = |at: &Solution| problem.values(&cells, &all, &at.logits, None, &at.weights);
+    let values = value(&found);
     // The slow twin: no weight can be moved to lower the objective.
     for f in 0..5 {
         for j in 0..c.cols() {
@@ -26,7 +28,7 @@ fn solve(x: &Features, c: &Mat<f64>, rho: f64, used: &[bool]) -> (Solution, Vec<
                 let mut other = found.clone();
                 other.weights[(f, j)] += step;
                 problem.logits(&mut other.logits, &other.weights);
-                let there = problem.values(&other.logits, None, &other.weights)[j];
+                let there = value(&other)[j];
                 assert!(there > values[j] - 1e-6, "weight {f} of label {j}: {there} {}", values[j]);
             }
         }
