@@ -80,6 +80,9 @@ fn shards_archives_and_resumed_runs_have_the_same_bytes() {
     let told = reproduce(path, &["--out", "unpacked", "--from", "whole.gz"]);
     assert!(told.contains("12 cells from whole.gz") && told.contains("0 to compute"), "{told}");
     assert!(cells(&path.join("unpacked")) == whole);
+    let checked = program(path, &["verify", "whole.gz", "--sample", "2"]).assert().success();
+    let checked = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert!(checked.contains("2 of 2 cells have the same bytes"), "{checked}");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::super::fixture::small;
-use super::super::{Budget, ClassifierConfig, ClassifierKind, TrainLabels};
+use super::super::{Budget, ClassifierConfig, ClassifierKind, TrainLabels, parse_budgets};
 use super::*;
 use crate::classify::Prediction;
 use crate::linalg::Mat;
@@ -250,4 +250,15 @@ fn what_cannot_be_planned_is_refused() {
     let mut blind = data;
     blind.candidates = blind.truth.take();
     assert!(refused(&blind, Protocol::default()).contains("no true labels"));
+}
+
+#[test]
+fn methods_are_fitted_for_the_largest_budget_that_selects() {
+    let largest = |budgets: &str| {
+        let budgets = parse_budgets(budgets).unwrap();
+        Scoring { budgets, ..Scoring::default() }.largest(500)
+    };
+    assert_eq!(largest("5%,paper,100%"), 100, "all features need no rollout over all of them");
+    assert_eq!(largest("100%,499"), 499);
+    assert_eq!(largest("100%"), 500, "nothing else was asked for");
 }

@@ -75,9 +75,13 @@ impl Scoring {
         counts
     }
 
-    /// The number of features that a method is fitted for.
+    /// The number of features that a method is fitted for, the paper's k_fs: the largest budget that
+    /// leaves features out. A score with all features needs no ranking, and rollouts of T = d steps for
+    /// its sake would be long and would change the order that the smaller budgets see.
     pub fn largest(&self, d: usize) -> usize {
-        self.features(d).into_iter().max().unwrap_or(0)
+        let counts = self.features(d);
+        let selective = counts.iter().filter(|&&k| k < d).max();
+        selective.or(counts.iter().max()).copied().unwrap_or(0)
     }
 
     /// Everything that scores depend on besides the fit.

@@ -71,6 +71,27 @@ pub fn unpack(archive: &Path, folder: &RunFolder) -> Result<usize> {
     Ok(new.len())
 }
 
+/// The bytes of finished cells, by id.
+pub type CellBytes = BTreeMap<String, Vec<u8>>;
+
+/// Every finished cell of a folder or an archive, and the grids that they came from.
+pub fn stored_bytes(source: &Path) -> Result<(CellBytes, Vec<Choice>)> {
+    let mut cells = CellBytes::new();
+    if source.is_file() {
+        let head = read(source, |cell, bytes| {
+            cells.insert(cell.result.id, bytes.to_vec());
+            Ok(())
+        })?;
+        return Ok((cells, head.choices));
+    }
+    let folder = RunFolder::open(source)?;
+    for id in folder.finished()? {
+        let bytes = folder.bytes(&id)?;
+        cells.insert(id, bytes);
+    }
+    Ok((cells, folder.choices()?))
+}
+
 /// What a report is made of.
 #[derive(Default)]
 pub struct RunData {

@@ -45,6 +45,13 @@ const NOISE_METHODS: [&str; 2] = ["pomdp-fs", "logistic-context"];
 /// Sets of the paper's Table 4, and the set that the program carries.
 const ABLATION_SETS: [&str; 5] = ["bibtex", "birds", "humanpseaac", "mediamill", "yeast"];
 
+/// A row of Table 4 alone: by default it is run on that table's sets.
+const TABLE4_METHOD: &str = "pomdp-fs-soft";
+
+/// Other cuts of a set that is there already: the main study compares them with the printed numbers,
+/// the noise study would tell the same twice.
+const OTHER_CUTS: [&str; 2] = ["humanpseaac-40", "slashdot-paper"];
+
 /// Changes of POMDP-FS that the ablation tries, each one alone.
 fn variants() -> [Value; 7] {
     [
@@ -64,7 +71,7 @@ fn variants() -> [Value; 7] {
 pub struct Choice {
     /// Names in the catalog, or paths.
     pub sets: Vec<String>,
-    /// Methods of the main study.
+    /// Methods of the main study; none: all, with [`TABLE4_METHOD`] on the sets of Table 4.
     pub methods: Vec<String>,
     /// Roots of the random streams.
     pub seeds: Vec<u64>,
@@ -111,8 +118,7 @@ pub fn sets(choice: &Choice, folders: &catalog::Folders) -> Result<Vec<GridSet>>
 impl Choice {
     /// Refuses what no grid can be made of.
     pub fn check(&self) -> Result<()> {
-        let lists = [("sets", self.sets.len()), ("methods", self.methods.len())];
-        for (what, count) in lists.into_iter().chain([("seeds", self.seeds.len())]) {
+        for (what, count) in [("sets", self.sets.len()), ("seeds", self.seeds.len())] {
             if count == 0 {
                 return Err(Error::config(format!("found no {what}, expected at least one")));
             }
@@ -152,14 +158,21 @@ impl Choice {
     }
 
     fn runs(&self, study: Study, set: &GridSet) -> Result<Vec<MethodRun>> {
-        let asked = |name: &str| self.methods.iter().any(|m| m == name);
+        let in_table4 = ABLATION_SETS.contains(&&*set.name);
+        let asked = |name: &str| match &self.methods[..] {
+            [] => true,
+            methods => methods.iter().any(|m| m == name),
+        };
         let plain = |names: &mut dyn Iterator<Item = &str>| -> Result<Vec<MethodRun>> {
             names.map(|name| Ok(MethodRun::new(method::by_name(name)?))).collect()
         };
         match study {
+            Study::Main if self.methods.is_empty() => plain(
+                &mut method::NAMES.into_iter().filter(|name| in_table4 || *name != TABLE4_METHOD),
+            ),
             Study::Main => plain(&mut self.methods.iter().map(String::as_str)),
             Study::Noise => plain(&mut NOISE_METHODS.into_iter().filter(|name| asked(name))),
-            Study::Ablation if asked("pomdp-fs") && ABLATION_SETS.contains(&&*set.name) => {
+            Study::Ablation if asked("pomdp-fs") && in_table4 => {
                 variants().iter().map(variant).collect()
             }
             Study::Ablation => Ok(Vec::new()),
@@ -181,10 +194,12 @@ impl Choice {
     }
 }
 
-/// The noises of a study; a set with candidates of its own has no other.
+/// The noises of a study; a set with candidates of its own has no other, another cut of a set needs no
+/// other.
 fn noises(study: Study, set: &GridSet) -> Vec<(Scheme, f64)> {
     match (study, &set.data.candidates) {
         (Study::Noise, Some(_)) => Vec::new(),
+        (Study::Noise, None) if OTHER_CUTS.contains(&&*set.name) => Vec::new(),
         (Study::Noise, None) => OTHER_NOISE.to_vec(),
         (Study::Main | Study::Ablation, _) => vec![(Scheme::Uniform, NOISE)],
     }
@@ -202,6 +217,7 @@ fn variant(changes: &Value) -> Result<MethodRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::fixture::small;
 
     #[test]
     fn every_variant_is_a_setting_of_the_method() {
@@ -210,5 +226,33 @@ mod tests {
             assert!(run.label().starts_with("pomdp-fs "), "{}", run.label());
         }
         assert!(variant(&json!({ "no_such": 1 })).is_err());
+    }
+
+    #[test]
+    fn the_soft_reading_belongs_to_table_4_unless_it_is_asked_for() {
+        let set = |name: &str| GridSet {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            partial: false,
+            data: small(|_, _| true),
+        };
+        let choice = |methods: &[&str]| Choice {
+            sets: vec!["any".to_owned()],
+            methods: methods.iter().map(|m| (*m).to_owned()).collect(),
+            seeds: vec![0],
+            folds: 2,
+            only_folds: Vec::new(),
+            studies: Study::ALL.to_vec(),
+            budgets: "paper".to_owned(),
+        };
+        let count = |choice: &Choice, study, name| choice.runs(study, &set(name)).unwrap().len();
+        let (all, soft) = (choice(&[]), choice(&[TABLE4_METHOD]));
+        assert_eq!(count(&all, Study::Main, "birds"), method::NAMES.len());
+        assert_eq!(count(&all, Study::Main, "emotions"), method::NAMES.len() - 1);
+        assert_eq!(count(&soft, Study::Main, "emotions"), 1);
+        assert_eq!(count(&all, Study::Ablation, "birds"), variants().len());
+        assert_eq!(count(&soft, Study::Ablation, "birds"), 0);
+        assert_eq!(noises(Study::Noise, &set("slashdot")).len(), OTHER_NOISE.len());
+        assert_eq!(noises(Study::Noise, &set("slashdot-paper")).len(), 0);
     }
 }

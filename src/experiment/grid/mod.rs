@@ -19,7 +19,7 @@ mod summary;
 mod task;
 mod verify;
 
-pub use archive::{RunData, pack, unpack};
+pub use archive::{CellBytes, RunData, pack, stored_bytes, unpack};
 pub use choice::{Choice, GridSet, Study, sets};
 pub use estimate::{Estimates, Eta, Timed};
 pub use folder::{FailedCell, RunFolder};

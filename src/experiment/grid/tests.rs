@@ -74,9 +74,9 @@ fn a_failed_cell_is_kept_with_its_reason_and_can_be_tried_again() {
     assert_eq!(ran, Ran { computed: 2, failed: 0, elsewhere: 2 });
     assert!(folder.failures().unwrap().is_empty());
     assert_eq!(folder.cells().unwrap().len(), 4);
-    assert!(
-        verify(&tasks, &folder, 9, &crate::rng::Streams::new(0)).unwrap().iter().all(|v| v.same)
-    );
+    let (stored, _) = stored_bytes(folder.path()).unwrap();
+    let again = verify(&tasks, &stored, 9, &crate::rng::Streams::new(0)).unwrap();
+    assert!(again.len() == 4 && again.iter().all(|v| v.same));
 }
 
 #[test]
@@ -146,6 +146,20 @@ fn finished_cells_refine_the_estimates() {
     let again = Timed { seconds: 2.5, ..time.clone() };
     assert_eq!(Estimates::refined(&[time, again]).seconds(task), 5.0);
     assert!(Estimates::built_in().seconds(task) < 1.0);
+}
+
+#[test]
+fn a_set_that_was_never_measured_costs_what_its_methods_cost_elsewhere() {
+    let set = set();
+    let runs = ["zeros", "pomdp-fs"].map(|name| MethodRun::new(by_name(name).unwrap()));
+    let plans = plan(&set, runs.to_vec());
+    let seconds = |name: &str| {
+        let all = tasks(&plans, &choice());
+        let task = all.iter().find(|t| t.method() == name).unwrap();
+        Estimates::built_in().seconds(task)
+    };
+    assert!(seconds("zeros") > 0.0);
+    assert!(seconds("pomdp-fs") > 20.0 * seconds("zeros"));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Computes stored cells again and compares the bytes.
 
-use std::collections::HashSet;
-
-use super::{RunFolder, StoredCell, Task};
+use super::{CellBytes, StoredCell, Task};
 use crate::Result;
 use crate::experiment::parallel::in_order;
 use crate::method::Silent;
@@ -27,24 +25,23 @@ pub struct Verified {
     pub difference: Option<String>,
 }
 
-/// Computes `sample` finished cells among `tasks`, chosen by `streams`, again (all, if there are
-/// fewer).
+/// Computes `sample` cells among `tasks` whose bytes are `stored`, chosen by `streams`, again (all, if
+/// there are fewer).
 pub fn verify(
     tasks: &[Task<'_>],
-    folder: &RunFolder,
+    stored: &CellBytes,
     sample: usize,
     streams: &Streams,
 ) -> Result<Vec<Verified>> {
-    let finished: HashSet<String> = folder.finished()?.into_iter().collect();
-    let mut chosen: Vec<&Task<'_>> = tasks.iter().filter(|t| finished.contains(&t.id)).collect();
+    let mut chosen: Vec<&Task<'_>> = tasks.iter().filter(|t| stored.contains_key(&t.id)).collect();
     streams.stream("verify").shuffle(&mut chosen);
     chosen.truncate(sample);
     in_order(chosen.len(), |k| {
         let task = chosen[k];
         let outcome = task.cell.run(task.cell.prepare(), &mut Silent)?;
         let again = StoredCell::new(task, outcome.result);
-        let (stored, bytes) = (folder.bytes(&task.id)?, again.bytes()?);
-        let difference = (stored != bytes).then(|| difference(&stored, &again));
+        let stored = &stored[&task.id];
+        let difference = (*stored != again.bytes()?).then(|| difference(stored, &again));
         Ok(Verified {
             id: task.id.clone(),
             set: task.set.name.clone(),

@@ -56,7 +56,22 @@ fn sheet(sheet: &Sheet) -> Value {
         note => &sheet.note,
         long => sheet.long,
         head => sheet.table.header().to_vec(),
+        kinds => (0..sheet.table.header().len()).map(|k| kind(sheet, k)).collect::<Vec<_>>(),
         rows => sheet.table.rows().to_vec(),
+    }
+}
+
+/// How a column is set: `n` for numbers, to the right; `w` for sentences, which may break; else to the left.
+fn kind(sheet: &Sheet, column: usize) -> &'static str {
+    let cells = || sheet.table.rows().iter().map(|row| row[column].as_str());
+    let is_number = |cell: &str| {
+        let digits = cell.trim_start_matches(['-', '−', '+', '<', '±', '.', ' ']);
+        digits.is_empty() || digits.starts_with(|c: char| c.is_ascii_digit())
+    };
+    match () {
+        () if cells().any(|cell| cell.chars().count() > 32) => "w",
+        () if column > 0 && cells().all(is_number) => "n",
+        () => "",
     }
 }
 
