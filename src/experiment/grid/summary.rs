@@ -174,6 +174,30 @@ impl RunSummary {
         cells.iter().map(|cell| Some(score(cell, view, at)?.measures[0].0[metric])).collect()
     }
 
+    /// Seeds that each of the methods has on each of the sets: only these compare like with like.
+    pub fn common_seeds(&self, sets: &[&RunSet], methods: &[&str]) -> BTreeSet<u64> {
+        let mut common: BTreeSet<u64> = self.seeds.iter().copied().collect();
+        for (set, method) in sets.iter().flat_map(|s| methods.iter().map(move |m| (s, m))) {
+            let cells = self.cells(set, method).unwrap_or_default();
+            let here: BTreeSet<u64> = cells.iter().map(StoredCell::seed).collect();
+            common.retain(|seed| here.contains(seed));
+        }
+        common
+    }
+
+    /// [`RunSummary::values`] of these seeds alone.
+    pub fn values_of(
+        &self,
+        seeds: &BTreeSet<u64>,
+        set: &RunSet,
+        method: &str,
+        view: View,
+        metric: usize,
+    ) -> Option<Vec<f64>> {
+        let cells = self.cells(set, method)?.iter().filter(|cell| seeds.contains(&cell.seed()));
+        cells.map(|cell| Some(score(cell, view, At::Paper)?.measures[0].0[metric])).collect()
+    }
+
     /// Mean and standard deviation of a metric over all folds.
     pub fn moments(
         &self,

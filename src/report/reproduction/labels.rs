@@ -2,7 +2,9 @@
 
 use super::scores::heading;
 use super::sheet::{Drawing, Section, Sheet, digits};
+use super::targets::by_seed;
 use crate::experiment::grid::{PAPER_NOISE, RunSet, RunSummary, StoredCell, noise_name};
+use crate::experiment::moments;
 use crate::report::TextTable;
 use crate::report::plot::{Band, INKS, Plot};
 
@@ -29,7 +31,7 @@ pub fn section(run: &RunSummary) -> Section {
         LABELLERS.into_iter().filter(|m| run.methods.iter().any(|n| n == m)).collect();
     let mut head = vec!["set".to_owned(), "candidates".to_owned(), "drop-all".to_owned()];
     head.extend(labellers.iter().map(|m| (*m).to_owned()));
-    head.extend(["estimated ρ".to_owned(), "pomdp-fs is".to_owned()]);
+    head.extend(["ρ − true, mean / largest".to_owned(), "pomdp-fs is".to_owned()]);
     let mut table = TextTable::new(head);
     for set in run.sets.iter().filter(|s| !s.real) {
         let Some(row) = epsilon_row(run, set, &labellers) else { continue };
@@ -39,7 +41,8 @@ pub fn section(run: &RunSummary) -> Section {
         "epsilon",
         "Share of wrong labels, ε",
         "On the training rows at 20 % noise. Doing nothing gives the ε of the candidates, removing \
-         everything that of drop-all; both need no method.",
+         everything that of drop-all; both need no method. ± is the standard deviation over seeds, \
+         whose number follows in brackets; ρ − true is over the folds of all seeds.",
         table,
     )];
     sheets.extend(noise_sheet(run));
@@ -61,16 +64,40 @@ fn epsilon_row(run: &RunSummary, set: &RunSet, labellers: &[&str]) -> Option<Vec
     let first = labellers.iter().find_map(|m| run.cells(set, m))?;
     let (_, candidates, drop_all) = RunSummary::epsilon(first)?;
     let mut row = vec![heading(set), digits(Some(candidates), 4), digits(Some(drop_all), 4)];
-    let pseudo = |m: &str| RunSummary::epsilon(run.cells(set, m)?)?.0;
-    row.extend(labellers.iter().map(|m| digits(pseudo(m), 4)));
-    let rho = run.cells(set, "pomdp-fs").and_then(|cells| {
-        let all: Option<Vec<f64>> = cells.iter().map(|c| c.result.rho).collect();
-        all.map(|all| all.iter().sum::<f64>() / all.len() as f64)
-    });
-    row.push(digits(rho, 3));
-    let words = pseudo("pomdp-fs").map_or("-", |p| judgement(p, candidates, drop_all));
+    row.extend(labellers.iter().map(|m| {
+        let seeds = by_seed(run.cells(set, m).unwrap_or_default());
+        let all: Option<Vec<f64>> = seeds.iter().map(|s| RunSummary::epsilon(s)?.0).collect();
+        match all.as_deref() {
+            None | Some([]) => "-".to_owned(),
+            Some([one]) => digits(Some(*one), 4),
+            Some(all) => {
+                let (mean, std) = moments(all);
+                format!("{mean:.4}±{std:.4} ({})", all.len())
+            }
+        }
+    }));
+    row.push(rates(run.cells(set, "pomdp-fs").unwrap_or_default()));
+    let pseudo = run.cells(set, "pomdp-fs").and_then(|cells| RunSummary::epsilon(cells)?.0);
+    let words = pseudo.map_or("-", |p| judgement(p, candidates, drop_all));
     row.push(words.to_owned());
     Some(row)
+}
+
+/// The estimated noise rate less the true one: mean, and the largest distance of a fold. Of the cells
+/// that are not true labels, the share that became candidates is ε of the candidates / (1 − density).
+fn rates(cells: &[StoredCell]) -> String {
+    let error = |cell: &StoredCell| {
+        let epsilon = cell.result.epsilon?;
+        Some(cell.result.rho? - epsilon.candidate / (1.0 - epsilon.drop_all))
+    };
+    let errors: Option<Vec<f64>> = cells.iter().map(error).collect();
+    match errors {
+        Some(errors) if !errors.is_empty() => {
+            let largest = errors.iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+            format!("{:+.3} / {largest:.3}", moments(&errors).0)
+        }
+        _ => "-".to_owned(),
+    }
 }
 
 /// ε under other noise, if it was studied.

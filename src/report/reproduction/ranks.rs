@@ -1,8 +1,11 @@
 //! Average ranks, tests and comparisons in pairs: Tables 2 and 3, on the printed numbers and on ours.
 
+use std::collections::BTreeSet;
+
 use super::sheet::{Drawing, Section, Sheet, digits};
 use crate::Result;
-use crate::experiment::grid::{At, RunSet, RunSummary, View};
+use crate::experiment::grid::{RunSet, RunSummary, View};
+use crate::experiment::moments;
 use crate::experiment::printed::{PRINTED_METRICS, Printed, metric_index, our_name};
 use crate::linalg::Mat;
 use crate::measure::METRICS;
@@ -17,6 +20,8 @@ pub struct Field<'a> {
     pub sets: Vec<&'a RunSet>,
     /// Methods.
     pub methods: Vec<String>,
+    /// Seeds that all of these methods have on all of these sets.
+    pub seeds: BTreeSet<u64>,
 }
 
 /// Controls that are no method: they ignore the budget or the features.
@@ -26,34 +31,35 @@ impl<'a> Field<'a> {
     /// The paper's nine sets and nine methods, as far as they are there.
     pub fn printed(run: &'a RunSummary, printed: &Printed) -> Self {
         let sets = printed.datasets().iter().filter_map(|name| run.printed_set(name)).collect();
-        Field { sets, methods: printed.methods().iter().map(|m| our_name(m)).collect() }
-            .complete(run)
+        Self::complete(run, sets, printed.methods().iter().map(|m| our_name(m)).collect())
     }
 
     /// All sets with injected noise and all methods that select features.
     pub fn all(run: &'a RunSummary) -> Self {
         let sets = run.sets.iter().filter(|s| !s.real).collect();
         let methods = run.methods.iter().filter(|m| !NOT_RANKED.contains(&m.as_str()));
-        Field { sets, methods: methods.cloned().collect() }.complete(run)
+        Self::complete(run, sets, methods.cloned().collect())
     }
 
-    fn complete(mut self, run: &RunSummary) -> Self {
-        let sets = &self.sets;
-        self.methods.retain(|m| sets.iter().all(|s| run.cells(s, m).is_some()));
-        self
+    fn complete(run: &RunSummary, sets: Vec<&'a RunSet>, mut methods: Vec<String>) -> Self {
+        methods.retain(|m| sets.iter().all(|s| run.cells(s, m).is_some()));
+        let names: Vec<&str> = methods.iter().map(String::as_str).collect();
+        let seeds = run.common_seeds(&sets, &names);
+        Field { sets, methods, seeds }
     }
 
     /// Sets × methods.
     pub fn matrix(&self, run: &RunSummary, view: View, metric: usize) -> Mat<f64> {
         Mat::from_fn(self.sets.len(), self.methods.len(), |i, j| {
-            let found = run.moments(self.sets[i], &self.methods[j], view, At::Paper, metric);
-            found.map_or(f64::NAN, |(mean, _)| mean)
+            let (set, method) = (self.sets[i], &self.methods[j]);
+            let found = run.values_of(&self.seeds, set, method, view, metric);
+            found.map_or(f64::NAN, |values| moments(&values).0)
         })
     }
 
     /// Whether there is enough to compare.
     pub fn is_comparable(&self) -> bool {
-        self.sets.len() > 1 && self.methods.len() > 1
+        self.sets.len() > 1 && self.methods.len() > 1 && !self.seeds.is_empty()
     }
 
     /// Average ranks per metric, and their mean over the four metrics.
@@ -97,7 +103,7 @@ pub fn section(run: &RunSummary, printed: &Printed) -> Result<Section> {
         id: "ranks",
         title: "Ranks and significance",
         text: vec![
-            "Ranks are taken on unrounded means, best = 1. Two methods further apart than the critical \
+            "Ranks are taken on unrounded means over the seeds that all methods have, best = 1. Two methods further apart than the critical \
              difference (CD) differ at 0.05; a bar joins those that do not."
                 .to_owned(),
         ],

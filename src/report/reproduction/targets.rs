@@ -56,6 +56,7 @@ fn tally(good: usize, count: usize, not: &[String]) -> String {
 pub fn targets(run: &RunSummary, printed: &Printed) -> Vec<Target> {
     let mut all = vec![below_both(run)];
     all.extend(EPSILON.iter().map(|&(set, limit)| epsilon_limit(run, set, limit)));
+    all.push(every_seed(run, "chess", 0.04));
     all.extend([10, 30, 40].map(|percent| {
         let noise = noise_name("uniform", f64::from(percent) / 100.0);
         other_noise(run, &noise, true)
@@ -106,7 +107,8 @@ fn below_both(run: &RunSummary) -> Target {
     )
 }
 
-fn by_seed(cells: &[StoredCell]) -> Vec<Vec<StoredCell>> {
+/// The cells of each seed.
+pub fn by_seed(cells: &[StoredCell]) -> Vec<Vec<StoredCell>> {
     let mut seeds: Vec<u64> = cells.iter().map(StoredCell::seed).collect();
     seeds.dedup();
     let of = |seed: u64| cells.iter().filter(|c| c.seed() == seed).cloned().collect();
@@ -119,6 +121,20 @@ fn epsilon_limit(run: &RunSummary, name: &str, limit: f64) -> Target {
     let found = cells.and_then(RunSummary::epsilon).and_then(|e| e.0);
     let title = catalog::find(name).map_or_else(|_| name.to_owned(), |entry| entry.title);
     target(format!("ε on {title} ≤ {limit:.3}"), digits(found, 4), found.map(|e| e <= limit))
+}
+
+/// The worst seed of a set whose seeds once differed much.
+fn every_seed(run: &RunSummary, name: &str, limit: f64) -> Target {
+    let set = run.sets.iter().find(|s| s.name == name);
+    let seeds = set.and_then(|set| run.cells(set, METHOD)).map(by_seed).unwrap_or_default();
+    let all: Option<Vec<f64>> = seeds.iter().map(|s| RunSummary::epsilon(s)?.0).collect();
+    let worst = all.and_then(|all| all.into_iter().max_by(f64::total_cmp));
+    let title = catalog::find(name).map_or_else(|_| name.to_owned(), |entry| entry.title);
+    target(
+        format!("ε on {title} ≤ {limit:.3} with every seed"),
+        worst.map_or_else(|| "-".to_owned(), |w| format!("{w:.4} at most, {} seeds", seeds.len())),
+        worst.map(|w| w <= limit),
+    )
 }
 
 /// ε under other noise: not above the candidates', and with `both` not above drop-all's.
@@ -184,7 +200,8 @@ fn not_worse_than_forward(run: &RunSummary) -> Target {
         let mut compared = false;
         for name in PRINTED_METRICS {
             let k = metric_index(name);
-            let values = |m: &str| run.values(set, m, View::Selection, At::Paper, k);
+            let seeds = run.common_seeds(&[set], &[METHOD, "forward"]);
+            let values = |m: &str| run.values_of(&seeds, set, m, View::Selection, k);
             let (Some(ours), Some(theirs)) = (values(METHOD), values("forward")) else { continue };
             compared = true;
             let sign = if METRICS[k].higher_is_better { -1.0 } else { 1.0 };

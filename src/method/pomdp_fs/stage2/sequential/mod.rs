@@ -165,11 +165,11 @@ pub fn select_features(
             }
         }
         record.loss_end = environment.loss() / cells;
-        if counts {
-            tally.left(environment.open(), environment.values());
-        }
         history.push(record);
         policy.learn(settings.rate);
+        if counts {
+            tally.left(environment.open(), environment.values(), &policy.scores);
+        }
         observer.checkpoint(&|| checkpoint::pack(&name, &history, &policy.scores, &tally))?;
     }
     let (statistics, score) = tally.finish();
@@ -194,9 +194,10 @@ fn check(x: &Mat<f32>, targets: &Mat<f32>, budget: usize) -> Result<()> {
 /// What the rollouts that count did with each feature.
 ///
 /// The score of a feature is the mean over these rollouts of the share of steps that were left when it
-/// was selected. A feature that is not selected takes its place among those left by its value in the last
-/// state, and that place is worth less than one selection in the last step: whatever stands within
-/// the budget was selected.
+/// was selected. A feature that is not selected takes its place among those left by the policy's ψ, and
+/// that place is worth less than one selection in the last step: whatever stands within the budget was
+/// selected. ψ sums what the feature was worth in all states so far; its value in the last state alone
+/// is small, and mostly chance where features are alike.
 struct Tally {
     steps: usize,
     rollouts: f64,
@@ -238,8 +239,8 @@ impl Tally {
         crate::num::add_assign(&mut self.probability, probabilities);
     }
 
-    fn left(&mut self, open: &[usize], values: &[f64]) {
-        let of_open: Vec<f64> = open.iter().map(|&a| values[a]).collect();
+    fn left(&mut self, open: &[usize], values: &[f64], psi: &[f64]) {
+        let of_open: Vec<f64> = open.iter().map(|&a| psi[a]).collect();
         let places = open.len() as f64;
         for (place, r) in rank(&of_open).iter().enumerate() {
             let a = open[r.feature];
