@@ -82,10 +82,9 @@ impl<C: HasCost> Tuned<'_, C> {
     fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Choice> {
         let parts = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?;
         // Rows are picked when they are needed: those of all parts would be three copies of `x`.
-        let pick = |rows: &[usize]| (x.select_rows(rows), OwnedTargets::select(targets, rows));
         let fit = |machine: &C, train: &[usize]| {
-            let (x_train, y_train) = pick(train);
-            machine.fit(&x_train, y_train.tempered(self.rule.temper).borrow(), streams)
+            let y_train = OwnedTargets::select(targets, train).tempered(self.rule.temper);
+            machine.fit_rows(x, train, y_train.borrow(), streams)
         };
         let grid = self.rule.c.as_ref().map_or(&GRID[..], std::slice::from_ref);
         let empty = || Mat::zeros(targets.rows(), targets.cols());
@@ -97,8 +96,8 @@ impl<C: HasCost> Tuned<'_, C> {
             let mut scores = empty();
             for (train, test) in &parts {
                 let model = fit(&machine, train)?;
-                let (x_test, y_test) = pick(test);
-                let found = model.predict(&x_test)?;
+                let found = model.predict(&x.select_rows(test))?;
+                let y_test = OwnedTargets::select(targets, test);
                 total += self.rule.judge.loss(&found, test, y_test.borrow())?;
                 for (k, &i) in test.iter().enumerate() {
                     scores.row_mut(i).copy_from_slice(found.scores.values().row(k));

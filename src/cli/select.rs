@@ -134,7 +134,9 @@ impl Select {
         let checkpoint = folder.path().join(CHECKPOINT);
         // What reading and splitting left behind.
         give_back();
-        let outcome = self.fit(&cell, prepared, &checkpoint, context)?;
+        let mut outcome = self.fit(&cell, prepared, &checkpoint, context)?;
+        outcome.prepared.free_features();
+        give_back();
         let all_features = cell.score_all_features(&outcome)?;
         let selection =
             Selection { all_features, ..Selection::new(&plan, request.config, noise, outcome) };

@@ -4,7 +4,7 @@ use crate::linalg::{Acc, Mat, gemm_parallel};
 use crate::num::vectorize;
 
 /// Share of non-zero entries up to which rows are kept sparse.
-const SPARSE_BELOW: f64 = 0.2;
+pub(super) const SPARSE_BELOW: f64 = 0.2;
 
 /// n × d′ values, d′ = d + 1 with a bias and d without.
 #[derive(Clone, Debug, PartialEq)]

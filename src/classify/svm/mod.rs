@@ -178,13 +178,23 @@ impl LinearSvm {
     }
 
     /// Large features that Newton's method is to solve, without a copy of them.
-    fn large<'a>(&self, x: &'a Mat<f64>) -> Option<Rows<'a>> {
+    fn large<'a>(&self, x: &'a Mat<f64>, list: Option<&'a [usize]>) -> Option<Rows<'a>> {
         let newton = |rows: &Rows<'_>| match self.solver {
-            Solver::Auto => is_long(rows.n(), rows.width()) && !Design::is_sparse(x),
+            Solver::Auto => is_long(rows.n(), rows.width()) && !rows.is_sparse(),
             Solver::Newton => true,
             Solver::Dual => false,
         };
-        Rows::large(x, self.bias).filter(newton)
+        Rows::large(x, list, self.bias).filter(newton)
+    }
+
+    fn model(&self, costs: &Costs, solution: Solution) -> Box<dyn Model> {
+        Box::new(LinearModel {
+            constant: (0..costs.labels())
+                .map(|j| costs.constant(j).map(|c| self.constant.score(c)))
+                .collect(),
+            bias: self.bias,
+            solution,
+        })
     }
 
     /// What `Auto` means for these rows.
@@ -213,7 +223,7 @@ impl Classifier for LinearSvm {
         self.check()?;
         targets.check(x)?;
         let costs = Costs::new(targets, self.c);
-        let solution = match self.large(x) {
+        let solution = match self.large(x, None) {
             Some(rows) => newton::solve(rows, &costs, &costs.varying(), self.loss, self.stop),
             None => {
                 let rows = match self.solver {
@@ -223,13 +233,24 @@ impl Classifier for LinearSvm {
                 self.solve(&rows, &costs, streams)
             }
         };
-        Ok(Box::new(LinearModel {
-            constant: (0..costs.labels())
-                .map(|j| costs.constant(j).map(|c| self.constant.score(c)))
-                .collect(),
-            bias: self.bias,
-            solution,
-        }))
+        Ok(self.model(&costs, solution))
+    }
+
+    fn fit_rows(
+        &self,
+        x: &Mat<f64>,
+        rows: &[usize],
+        targets: Targets<'_>,
+        streams: &Streams,
+    ) -> Result<Box<dyn Model>> {
+        let Some(large) = self.large(x, Some(rows)) else {
+            return self.fit(&x.select_rows(rows), targets, streams);
+        };
+        self.check()?;
+        targets.check_rows(x, rows.len())?;
+        let costs = Costs::new(targets, self.c);
+        let solution = newton::solve(large, &costs, &costs.varying(), self.loss, self.stop);
+        Ok(self.model(&costs, solution))
     }
 }
 

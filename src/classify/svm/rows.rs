@@ -4,7 +4,7 @@
 //! A product adds blocks of 256 rows in order (`linalg::gemm`) and a chunk holds whole blocks, so both
 //! forms give the same bits.
 
-use super::design::Design;
+use super::design::{Design, SPARSE_BELOW};
 use crate::linalg::{Acc, Mat, View, gemm_parallel};
 
 /// Rows of a chunk, whole blocks of a product's sums.
@@ -17,29 +17,47 @@ const LARGE: usize = 1 << 22;
 pub(super) enum Rows<'a> {
     /// The bias is the last column, if there is one.
     Whole(&'a Mat<f64>),
-    /// The bias stands beside.
-    Beside(&'a Mat<f64>, f64),
+    /// The bias stands beside; of the features all rows count, or those of a list.
+    Beside(&'a Mat<f64>, Option<&'a [usize]>, Option<f64>),
 }
 
 impl<'a> Rows<'a> {
-    /// Features that are better not copied.
-    pub(super) fn large(x: &'a Mat<f64>, bias: Option<f64>) -> Option<Self> {
-        (x.as_slice().len() >= LARGE).then_some(match bias {
-            Some(bias) => Rows::Beside(x, bias),
-            None => Rows::Whole(x),
+    /// Features that are better not copied; of them all rows, or those of a list.
+    pub(super) fn large(
+        x: &'a Mat<f64>,
+        rows: Option<&'a [usize]>,
+        bias: Option<f64>,
+    ) -> Option<Self> {
+        let size = rows.map_or(x.rows(), <[usize]>::len) * x.cols();
+        (size >= LARGE).then_some(match (rows, bias) {
+            (None, None) => Rows::Whole(x),
+            _ => Rows::Beside(x, rows, bias),
         })
     }
 
     pub(super) fn n(self) -> usize {
         match self {
-            Rows::Whole(x) | Rows::Beside(x, _) => x.rows(),
+            Rows::Whole(x) | Rows::Beside(x, None, _) => x.rows(),
+            Rows::Beside(_, Some(rows), _) => rows.len(),
         }
     }
 
     pub(super) fn width(self) -> usize {
         match self {
             Rows::Whole(x) => x.cols(),
-            Rows::Beside(x, _) => x.cols() + 1,
+            Rows::Beside(x, _, bias) => x.cols() + usize::from(bias.is_some()),
+        }
+    }
+
+    /// Whether at most a fifth of the features is non-zero, as [`Design::is_sparse`] sees their copy.
+    pub(super) fn is_sparse(self) -> bool {
+        match self {
+            Rows::Whole(x) | Rows::Beside(x, None, _) => Design::is_sparse(x),
+            Rows::Beside(x, Some(rows), _) => {
+                let filled = |&i: &usize| x.row(i).iter().filter(|v| **v != 0.0).count();
+                let filled: usize = rows.iter().map(filled).sum();
+                filled as f64 <= SPARSE_BELOW * (rows.len() * x.cols()) as f64
+            }
         }
     }
 
@@ -58,9 +76,8 @@ impl<'a> Rows<'a> {
     {
         match self {
             Rows::Whole(x) => x.view().slice_rows(from, to),
-            Rows::Beside(x, bias) => {
-                buffer.reshape(to - from, x.cols() + 1);
-                (from..to).enumerate().for_each(|(k, i)| put(buffer.row_mut(k), x.row(i), bias));
+            Rows::Beside(..) => {
+                self.put(from..to, buffer);
                 buffer.view()
             }
         }
@@ -68,14 +85,22 @@ impl<'a> Rows<'a> {
 
     /// The given rows.
     pub(super) fn select(self, rows: &[usize]) -> Mat<f64> {
-        match self {
-            Rows::Whole(x) => x.select_rows(rows),
-            Rows::Beside(x, bias) => {
-                let mut selected = Mat::zeros(rows.len(), x.cols() + 1);
-                let copy = |(k, &i)| put(selected.row_mut(k), x.row(i), bias);
-                rows.iter().enumerate().for_each(copy);
-                selected
-            }
+        let mut selected = Mat::default();
+        self.put(rows.iter().copied(), &mut selected);
+        selected
+    }
+
+    /// Puts the given rows together.
+    fn put(self, rows: impl ExactSizeIterator<Item = usize>, out: &mut Mat<f64>) {
+        let (x, list, bias) = match self {
+            Rows::Whole(x) => (x, None, None),
+            Rows::Beside(x, list, bias) => (x, list, bias),
+        };
+        out.reshape(rows.len(), self.width());
+        for (k, i) in rows.enumerate() {
+            let (features, last) = out.row_mut(k).split_at_mut(x.cols());
+            features.copy_from_slice(x.row(list.map_or(i, |list| list[i])));
+            last.fill(bias.unwrap_or_default());
         }
     }
 
@@ -95,16 +120,10 @@ impl<'a> Rows<'a> {
 
 /// Margins of new instances.
 pub(super) fn margins(x: &Mat<f64>, bias: Option<f64>, weights: &Mat<f64>) -> Mat<f64> {
-    match Rows::large(x, bias) {
+    match Rows::large(x, None, bias) {
         Some(rows) => rows.margins(weights),
         None => Design::dense(x, bias).margins(weights),
     }
-}
-
-fn put(row: &mut [f64], features: &[f64], bias: f64) {
-    let (last, first) = row.split_last_mut().expect("a place for the bias");
-    first.copy_from_slice(features);
-    *last = bias;
 }
 
 #[cfg(test)]
@@ -114,29 +133,34 @@ mod tests {
     use crate::classify::Targets;
     use crate::rng::Streams;
 
-    /// The bias beside the features against the bias in place, over several chunks, with `==`.
+    /// The bias beside the features, and some rows of more, against the bias in place, over several
+    /// chunks, with `==`.
     #[test]
-    fn both_forms_have_the_same_bits() {
+    fn all_forms_have_the_same_bits() {
         let mut r = Streams::new(3).stream("rows");
-        let x = Mat::from_fn(2500, 9, |_, _| r.normal());
-        let p = Mat::from_fn(2500, 3, |i, j| {
+        let more = Mat::from_fn(2700, 9, |_, _| r.normal());
+        let list: Vec<usize> = (0..2700).rev().filter(|i| i % 13 > 0).take(2400).collect();
+        let x = more.select_rows(&list);
+        let p = Mat::from_fn(2400, 3, |i, j| {
             let clear = f64::from(u8::from(x[(i, j)] + x[(i, j + 1)] + 0.5 * r.normal() > 0.4));
             if j == 0 { (0.8 * clear + 0.1) as f32 } else { clear as f32 }
         });
         let costs = Costs::new(Targets::Confidence(&p), 0.7);
         let Design::Dense(whole) = Design::dense(&x, Some(2.0)) else { panic!("dense rows") };
-        let rows = [Rows::Whole(&whole), Rows::Beside(&x, 2.0)];
-        assert_eq!(rows.map(|r| (r.n(), r.width())), [(2500, 10); 2]);
+        let beside = |x, list| Rows::Beside(x, list, Some(2.0));
+        let rows = [Rows::Whole(&whole), beside(&x, None), beside(&more, Some(&list))];
+        assert_eq!(rows.map(|r| (r.n(), r.width())), [(2400, 10); 3]);
         for loss in [Loss::Squared, Loss::Hinge] {
-            let [a, b] =
+            let [a, b, c] =
                 rows.map(|r| newton::solve(r, &costs, &costs.varying(), loss, Stop::default()));
-            assert!(a == b, "{loss:?}");
+            assert!(a == b && a == c, "{loss:?}");
             let margins = Design::dense(&x, Some(2.0)).margins(&a.weights);
             assert!(rows.iter().all(|r| r.margins(&a.weights) == margins));
         }
-        assert!(Rows::large(&x, None).is_none());
         let large = Mat::zeros(LARGE, 1);
-        assert!(matches!(Rows::large(&large, Some(1.0)), Some(Rows::Beside(..))));
-        assert!(matches!(Rows::large(&large, None), Some(Rows::Whole(_))));
+        assert!(Rows::large(&x, None, None).is_none());
+        assert!(Rows::large(&large, Some(&list), None).is_none());
+        assert!(matches!(Rows::large(&large, None, Some(1.0)), Some(Rows::Beside(..))));
+        assert!(matches!(Rows::large(&large, None, None), Some(Rows::Whole(_))));
     }
 }
