@@ -67,10 +67,15 @@ impl Targets<'_> {
 
     /// Refuses targets that cannot belong to the n rows of `x`, and numbers that are not finite.
     pub(crate) fn check(&self, x: &Mat<f64>) -> Result<()> {
-        if self.rows() != x.rows() || x.rows() == 0 || self.cols() == 0 {
+        self.check_rows(x, x.rows())
+    }
+
+    /// The same where so many rows of `x` count.
+    pub(crate) fn check_rows(&self, x: &Mat<f64>, rows: usize) -> Result<()> {
+        if self.rows() != rows || rows == 0 || self.cols() == 0 {
             return Err(Error::found(
                 format!("targets of shape {} × {}", self.rows(), self.cols()),
-                format!("{} rows, as the features have, and a label", x.rows().max(1)),
+                format!("{} rows, as the features have, and a label", rows.max(1)),
             ));
         }
         if !crate::num::all_finite(x.as_slice()) {
@@ -171,6 +176,17 @@ pub trait Classifier: Send + Sync {
     fn name(&self) -> &'static str;
     /// Learns from n × d features and n × L targets.
     fn fit(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Box<dyn Model>>;
+    /// Learns from some rows of x and as many rows of targets. A classifier that can do without a copy
+    /// of large features does; the result is the same.
+    fn fit_rows(
+        &self,
+        x: &Mat<f64>,
+        rows: &[usize],
+        targets: Targets<'_>,
+        streams: &Streams,
+    ) -> Result<Box<dyn Model>> {
+        self.fit(&x.select_rows(rows), targets, streams)
+    }
 }
 
 /// What was learned.

@@ -80,15 +80,12 @@ struct Choice {
 impl<C: HasCost> Tuned<'_, C> {
     /// The C of the grid with the smallest held-out loss; the smaller one of equals.
     fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Choice> {
-        let parts: Vec<_> = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?
-            .into_iter()
-            .map(|(train, test)| {
-                let pick =
-                    |rows: &[usize]| (x.select_rows(rows), OwnedTargets::select(targets, rows));
-                let (x_train, y_train) = pick(&train);
-                ((x_train, y_train.tempered(self.rule.temper)), pick(&test), test)
-            })
-            .collect();
+        let parts = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?;
+        // Rows are picked when they are needed: those of all parts would be three copies of `x`.
+        let fit = |machine: &C, train: &[usize]| {
+            let y_train = OwnedTargets::select(targets, train).tempered(self.rule.temper);
+            machine.fit_rows(x, train, y_train.borrow(), streams)
+        };
         let grid = self.rule.c.as_ref().map_or(&GRID[..], std::slice::from_ref);
         let empty = || Mat::zeros(targets.rows(), targets.cols());
         let mut best = (f64::INFINITY, Choice { c: grid[0], scores: empty() });
@@ -97,8 +94,10 @@ impl<C: HasCost> Tuned<'_, C> {
             let machine = self.machine.with_c(c);
             let mut total = 0.0;
             let mut scores = empty();
-            for ((x_train, y_train), (x_test, y_test), test) in &parts {
-                let found = machine.fit(x_train, y_train.borrow(), streams)?.predict(x_test)?;
+            for (train, test) in &parts {
+                let model = fit(&machine, train)?;
+                let found = model.predict(&x.select_rows(test))?;
+                let y_test = OwnedTargets::select(targets, test);
                 total += self.rule.judge.loss(&found, test, y_test.borrow())?;
                 for (k, &i) in test.iter().enumerate() {
                     scores.row_mut(i).copy_from_slice(found.scores.values().row(k));

@@ -21,6 +21,7 @@ use crate::experiment::{
 use crate::measure::METRICS;
 use crate::method::Method;
 use crate::method::pomdp_fs::Config;
+use crate::num::give_back;
 use crate::report::score_table;
 use crate::report::selection::{
     self, Written, candidates_and_kept, next_steps, stability_text, summary, suspicious,
@@ -131,7 +132,11 @@ impl Select {
         introduce(&data, &prepared, noise, context);
         self.say_how_labels_are_read(&data, noise_added, context);
         let checkpoint = folder.path().join(CHECKPOINT);
-        let outcome = self.fit(&cell, prepared, &checkpoint, context)?;
+        // What reading and splitting left behind.
+        give_back();
+        let mut outcome = self.fit(&cell, prepared, &checkpoint, context)?;
+        outcome.prepared.free_features();
+        give_back();
         let all_features = cell.score_all_features(&outcome)?;
         let selection =
             Selection { all_features, ..Selection::new(&plan, request.config, noise, outcome) };

@@ -12,11 +12,15 @@ use super::{
     TrainLabels, tune,
 };
 use crate::method::{Context, Fitted, Method, Observer, Training};
+use crate::num::give_back;
 use crate::rng::Streams;
 use crate::{Result, checksum};
 
 /// Characters of a hash that name a cell. The stored configuration is compared as well.
 const ID_LENGTH: usize = 16;
+
+/// Training features from this many values on (16 MB) leave so much behind that it is given back.
+const LARGE: usize = 1 << 22;
 
 /// A method on a fold: a pure function of [`Cell::configuration`].
 #[derive(Clone, Copy)]
@@ -160,6 +164,9 @@ impl Cell<'_> {
             observer,
         };
         let fitted = method.fit(&training, &mut context)?;
+        if prepared.features.as_slice().len() >= LARGE {
+            give_back();
+        }
         let scorer = Scorer {
             method: method.as_ref(),
             prepared,

@@ -50,6 +50,12 @@ impl Prepared {
         }
     }
 
+    /// Gives the method's features back: scores are made from the data.
+    pub fn free_features(&mut self) {
+        let d = self.features.cols();
+        (self.features, self.test_features) = (Mat::zeros(0, d), Mat::zeros(0, d));
+    }
+
     /// Some training columns of the data `x` for the classifier, scaled, in f64. They are made when they
     /// are asked for: all of them would take twice the memory of `features`.
     pub fn train(&self, x: &Mat<f64>, columns: &[usize]) -> Mat<f64> {

@@ -211,8 +211,9 @@ impl Scorer<'_> {
     ) -> Result<(Prediction, Box<dyn Model>)> {
         // Without features there is only the prior.
         let classifier = if columns.is_empty() { &Prior } else { classifier };
-        let train = self.prepared.train(self.data, &columns);
-        let model = classifier.fit(&train, targets, &self.streams)?;
+        // The training rows are gone before the test rows are made.
+        let model =
+            classifier.fit(&self.prepared.train(self.data, &columns), targets, &self.streams)?;
         let found = model.predict(&self.prepared.test(self.data, &columns))?;
         Ok((found, model))
     }

@@ -58,6 +58,11 @@ impl Costs {
         }
     }
 
+    /// Labels about which something can be learned.
+    pub(super) fn varying(&self) -> Vec<usize> {
+        (0..self.labels()).filter(|&j| self.constant(j).is_none()).collect()
+    }
+
     /// The terms of label j: sign and cost of one term per instance when the labels are hard, of two
     /// (all positives, then all negatives) otherwise. Term t belongs to instance t mod n.
     pub(crate) fn terms(&self, j: usize) -> (Vec<f64>, Vec<f64>) {

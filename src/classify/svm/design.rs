@@ -4,7 +4,7 @@ use crate::linalg::{Acc, Mat, gemm_parallel};
 use crate::num::vectorize;
 
 /// Share of non-zero entries up to which rows are kept sparse.
-const SPARSE_BELOW: f64 = 0.2;
+pub(super) const SPARSE_BELOW: f64 = 0.2;
 
 /// n × d′ values, d′ = d + 1 with a bias and d without.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,12 +27,15 @@ pub struct Sparse {
 impl Design {
     /// Appends the bias and picks the storage: sparse when at most a fifth of `x` is non-zero.
     pub fn new(x: &Mat<f64>, bias: Option<f64>) -> Self {
-        let filled = x.as_slice().iter().filter(|&&v| v != 0.0).count();
-        if filled as f64 <= SPARSE_BELOW * x.as_slice().len() as f64 {
-            Design::Sparse(Sparse::new(x, bias, filled))
-        } else {
-            Design::dense(x, bias)
+        match Design::is_sparse(x) {
+            true => Design::Sparse(Sparse::new(x, bias, filled(x))),
+            false => Design::dense(x, bias),
         }
+    }
+
+    /// Whether at most a fifth of `x` is non-zero.
+    pub(super) fn is_sparse(x: &Mat<f64>) -> bool {
+        filled(x) as f64 <= SPARSE_BELOW * x.as_slice().len() as f64
     }
 
     /// Appends the bias and stores every value.
@@ -103,6 +106,11 @@ impl Design {
             }
         }
     }
+}
+
+/// How many values are non-zero.
+fn filled(x: &Mat<f64>) -> usize {
+    x.as_slice().iter().filter(|&&v| v != 0.0).count()
 }
 
 impl Sparse {

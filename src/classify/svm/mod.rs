@@ -14,11 +14,13 @@ mod dual;
 mod newton;
 mod penalty;
 mod plane_search;
+mod rows;
 mod slots;
 
 pub use costs::Costs;
 pub use design::{Design, Sparse};
 
+use self::rows::Rows;
 use super::{Classifier, Model, Prediction, Targets, check_width};
 use crate::data::choice::choice;
 use crate::linalg::Mat;
@@ -166,20 +168,39 @@ impl LinearSvm {
 
     /// Solves for the weights of every label; constant labels keep weights 0.
     pub fn solve(&self, rows: &Design, costs: &Costs, streams: &Streams) -> Solution {
-        let labels: Vec<usize> =
-            (0..costs.labels()).filter(|&j| costs.constant(j).is_none()).collect();
+        let labels = costs.varying();
         match (self.pick(rows), rows) {
             (Solver::Newton, Design::Dense(x)) => {
-                newton::solve(x, costs, &labels, self.loss, self.stop)
+                newton::solve(Rows::Whole(x), costs, &labels, self.loss, self.stop)
             }
             _ => dual::solve(rows, costs, &labels, self.loss, self.stop, streams),
         }
     }
 
+    /// Large features that Newton's method is to solve, without a copy of them.
+    fn large<'a>(&self, x: &'a Mat<f64>, list: Option<&'a [usize]>) -> Option<Rows<'a>> {
+        let newton = |rows: &Rows<'_>| match self.solver {
+            Solver::Auto => is_long(rows.n(), rows.width()) && !rows.is_sparse(),
+            Solver::Newton => true,
+            Solver::Dual => false,
+        };
+        Rows::large(x, list, self.bias).filter(newton)
+    }
+
+    fn model(&self, costs: &Costs, solution: Solution) -> Box<dyn Model> {
+        Box::new(LinearModel {
+            constant: (0..costs.labels())
+                .map(|j| costs.constant(j).map(|c| self.constant.score(c)))
+                .collect(),
+            bias: self.bias,
+            solution,
+        })
+    }
+
     /// What `Auto` means for these rows.
     pub fn pick(&self, rows: &Design) -> Solver {
         match (self.solver, rows) {
-            (Solver::Auto, Design::Dense(x)) if x.cols() <= x.rows().max(WIDE) => Solver::Newton,
+            (Solver::Auto, Design::Dense(x)) if is_long(x.rows(), x.cols()) => Solver::Newton,
             (Solver::Auto, _) => Solver::Dual,
             (solver, _) => solver,
         }
@@ -189,6 +210,10 @@ impl LinearSvm {
 /// Dense rows up to this wide are solved by Newton's method even when they are few.
 const WIDE: usize = 512;
 
+fn is_long(rows: usize, cols: usize) -> bool {
+    cols <= rows.max(WIDE)
+}
+
 impl Classifier for LinearSvm {
     fn name(&self) -> &'static str {
         "svm"
@@ -197,19 +222,35 @@ impl Classifier for LinearSvm {
     fn fit(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Box<dyn Model>> {
         self.check()?;
         targets.check(x)?;
-        let rows = match self.solver {
-            Solver::Newton => Design::dense(x, self.bias),
-            _ => Design::new(x, self.bias),
-        };
         let costs = Costs::new(targets, self.c);
-        let solution = self.solve(&rows, &costs, streams);
-        Ok(Box::new(LinearModel {
-            constant: (0..costs.labels())
-                .map(|j| costs.constant(j).map(|c| self.constant.score(c)))
-                .collect(),
-            bias: self.bias,
-            solution,
-        }))
+        let solution = match self.large(x, None) {
+            Some(rows) => newton::solve(rows, &costs, &costs.varying(), self.loss, self.stop),
+            None => {
+                let rows = match self.solver {
+                    Solver::Newton => Design::dense(x, self.bias),
+                    _ => Design::new(x, self.bias),
+                };
+                self.solve(&rows, &costs, streams)
+            }
+        };
+        Ok(self.model(&costs, solution))
+    }
+
+    fn fit_rows(
+        &self,
+        x: &Mat<f64>,
+        rows: &[usize],
+        targets: Targets<'_>,
+        streams: &Streams,
+    ) -> Result<Box<dyn Model>> {
+        let Some(large) = self.large(x, Some(rows)) else {
+            return self.fit(&x.select_rows(rows), targets, streams);
+        };
+        self.check()?;
+        targets.check_rows(x, rows.len())?;
+        let costs = Costs::new(targets, self.c);
+        let solution = newton::solve(large, &costs, &costs.varying(), self.loss, self.stop);
+        Ok(self.model(&costs, solution))
     }
 }
 
@@ -225,7 +266,7 @@ impl Model for LinearModel {
     fn predict(&self, x: &Mat<f64>) -> Result<Prediction> {
         let weights = &self.solution.weights;
         check_width(x, weights.cols() - usize::from(self.bias.is_some()))?;
-        let mut scores = Design::dense(x, self.bias).margins(weights);
+        let mut scores = rows::margins(x, self.bias, weights);
         for (j, score) in self.constant.iter().enumerate() {
             if let Some(score) = score {
                 (0..scores.rows()).for_each(|i| scores[(i, j)] = *score);

@@ -12,9 +12,10 @@
 use rayon::prelude::*;
 
 use super::penalty::Penalty;
+use super::rows::Rows;
 use super::{Costs, Loss, Solution, Stop};
 use crate::linalg::cholesky::{cholesky, solve as solve_factored};
-use crate::linalg::{Acc, Mat, gemm, gemm_parallel};
+use crate::linalg::{Acc, Mat, gemm};
 use crate::num::dot;
 
 /// Newton steps of one smooth problem are counted against this.
@@ -46,7 +47,7 @@ struct LabelState {
 
 /// Solves the given labels; the others keep weights 0.
 pub(super) fn solve(
-    x: &Mat<f64>,
+    x: Rows<'_>,
     costs: &Costs,
     labels: &[usize],
     loss: Loss,
@@ -68,22 +69,24 @@ pub(super) fn solve(
         });
         let along = {
             let rows: Vec<f64> = live.iter().flat_map(|t| t.direction.clone()).collect();
-            let directions = Mat::from_vec(live.len(), x.cols(), rows);
-            let mut product = Mat::zeros(x.rows(), live.len());
-            gemm_parallel(Acc::Set, product.view_mut(), x.view(), directions.view().t());
-            product.transposed()
+            x.margins(&Mat::from_vec(live.len(), x.width(), rows)).transposed()
         };
         live.par_iter_mut().enumerate().for_each(|(k, state)| state.step(along.row(k)));
     }
-    collect(states, costs, x.cols())
+    collect(states, costs, x.width())
 }
 
 /// fᵀX for each live label.
-fn products(x: &Mat<f64>, live: &[&mut LabelState]) -> Mat<f64> {
-    let forces: Vec<f64> = live.iter().flat_map(|t| t.force.iter().copied()).collect();
-    let forces = Mat::from_vec(live.len(), x.rows(), forces);
-    let mut products = Mat::zeros(live.len(), x.cols());
-    gemm(Acc::Set, products.view_mut(), forces.view(), x.view());
+fn products(x: Rows<'_>, live: &[&mut LabelState]) -> Mat<f64> {
+    let mut products = Mat::zeros(live.len(), x.width());
+    let mut buffer = Mat::default();
+    for from in (0..x.n()).step_by(x.chunk()) {
+        let to = x.n().min(from + x.chunk());
+        let forces: Vec<f64> = live.iter().flat_map(|t| &t.force[from..to]).copied().collect();
+        let forces = Mat::from_vec(live.len(), to - from, forces);
+        let acc = if from == 0 { Acc::Set } else { Acc::Add };
+        gemm(acc, products.view_mut(), forces.view(), x.view(from, to, &mut buffer));
+    }
     products
 }
 
@@ -96,9 +99,9 @@ struct SharedStart {
 }
 
 impl SharedStart {
-    fn new(x: &Mat<f64>, states: &[LabelState]) -> Option<Self> {
+    fn new(x: Rows<'_>, states: &[LabelState]) -> Option<Self> {
         let first = states.first()?;
-        let mut gram = Mat::zeros(x.cols(), x.cols());
+        let mut gram = Mat::zeros(x.width(), x.width());
         add_rows(&mut gram, x, &changes(&[], &first.curvature));
         let factor = factorise(&gram, first.penalty.sigma)?;
         Some(SharedStart {
@@ -111,8 +114,8 @@ impl SharedStart {
 }
 
 impl LabelState {
-    fn new(x: &Mat<f64>, costs: &Costs, label: usize, loss: Loss) -> Self {
-        let (n, d) = (x.rows(), x.cols());
+    fn new(x: Rows<'_>, costs: &Costs, label: usize, loss: Loss) -> Self {
+        let (n, d) = (x.n(), x.width());
         let penalty = Penalty::new(costs, label, loss);
         let margins = vec![0.0; n];
         let (mut force, mut curvature) = (vec![0.0; n], vec![0.0; n]);
@@ -137,7 +140,7 @@ impl LabelState {
     /// Checks for the end and finds the next direction.
     fn choose_direction(
         &mut self,
-        x: &Mat<f64>,
+        x: Rows<'_>,
         costs: &Costs,
         loss: Loss,
         stop: Stop,
@@ -172,7 +175,7 @@ impl LabelState {
     }
 
     /// Turns the gradient in `direction` into the Newton direction.
-    fn newton(&mut self, x: &Mat<f64>, base: Option<&SharedStart>) {
+    fn newton(&mut self, x: Rows<'_>, base: Option<&SharedStart>) {
         let shared = base.filter(|b| {
             self.gram_curvature.is_empty()
                 && b.curvature == self.curvature
@@ -191,13 +194,13 @@ impl LabelState {
         self.direction.iter_mut().for_each(|v| *v = -*v);
     }
 
-    fn update_gram(&mut self, x: &Mat<f64>, base: Option<&SharedStart>) {
+    fn update_gram(&mut self, x: Rows<'_>, base: Option<&SharedStart>) {
         if self.gram_curvature.is_empty() {
             if let Some(base) = base {
                 self.gram = base.gram.clone();
                 self.gram_curvature = base.curvature.clone();
             } else {
-                self.gram = Mat::zeros(x.cols(), x.cols());
+                self.gram = Mat::zeros(x.width(), x.width());
             }
         }
         let mut rows = changes(&self.gram_curvature, &self.curvature);
@@ -235,11 +238,11 @@ fn changes(old: &[f64], new: &[f64]) -> Vec<(usize, f64)> {
 }
 
 /// gram += Σ c·x_i x_iᵀ over the given (i, c), lower triangle by blocks of columns.
-fn add_rows(gram: &mut Mat<f64>, x: &Mat<f64>, rows: &[(usize, f64)]) {
-    let d = x.cols();
+fn add_rows(gram: &mut Mat<f64>, x: Rows<'_>, rows: &[(usize, f64)]) {
+    let d = x.width();
     for part in rows.chunks(GATHER) {
         let plain: Vec<usize> = part.iter().map(|(i, _)| *i).collect();
-        let plain = x.select_rows(&plain);
+        let plain = x.select(&plain);
         let mut scaled = plain.clone();
         for (k, (_, c)) in part.iter().enumerate() {
             scaled.row_mut(k).iter_mut().for_each(|v| *v *= c);

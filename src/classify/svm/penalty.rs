@@ -15,6 +15,7 @@ pub(super) struct Penalty {
     sign: Vec<f64>,
     /// σ_t = `sigma` · `relative[t]`.
     relative: Vec<f64>,
+    /// Empty for the squared hinge, whose a is 0 and whose u is ∞.
     shift: Vec<f64>,
     cap: Vec<f64>,
     pub(super) sigma: f64,
@@ -26,20 +27,40 @@ impl Penalty {
         let (sign, cost) = costs.terms(j);
         let largest = cost.iter().copied().fold(0.0, f64::max);
         let terms = sign.len();
-        let (relative, cap, sigma) = match loss {
-            Loss::Squared => (
-                cost.iter().map(|c| c / largest).collect(),
-                vec![f64::INFINITY; terms],
-                2.0 * largest,
-            ),
+        let (relative, shift, cap, sigma) = match loss {
+            Loss::Squared => {
+                let relative = cost.iter().map(|c| c / largest).collect();
+                (relative, Vec::new(), Vec::new(), 2.0 * largest)
+            }
             // Half the cost: at w = 0 every term lies inside its linear piece.
-            Loss::Hinge => (vec![1.0; terms], cost, 0.5 * largest),
+            Loss::Hinge => (vec![1.0; terms], vec![0.0; terms], cost, 0.5 * largest),
         };
-        Penalty { sign, relative, shift: vec![0.0; terms], cap, sigma }
+        Penalty { sign, relative, shift, cap, sigma }
+    }
+
+    fn is_capped(&self) -> bool {
+        !self.cap.is_empty()
+    }
+
+    #[inline(always)]
+    fn cap<const CAPPED: bool>(&self, t: usize) -> f64 {
+        if CAPPED { self.cap[t] } else { f64::INFINITY }
     }
 
     /// Forces Σ s·α and curvatures Σ σ/sigma of each instance.
     pub(super) fn forces(&self, margins: &[f64], force: &mut [f64], curvature: &mut [f64]) {
+        match self.is_capped() {
+            true => self.forces_of::<true>(margins, force, curvature),
+            false => self.forces_of::<false>(margins, force, curvature),
+        }
+    }
+
+    fn forces_of<const CAPPED: bool>(
+        &self,
+        margins: &[f64],
+        force: &mut [f64],
+        curvature: &mut [f64],
+    ) {
         force.fill(0.0);
         curvature.fill(0.0);
         let n = margins.len();
@@ -49,9 +70,10 @@ impl Penalty {
                 for from in (0..self.sign.len()).step_by(n) {
                     for i in 0..n {
                         let t = from + i;
-                        let v = self.argument(t, margins[i]);
-                        force[i] += self.sign[t] * clamp(v, self.cap[t]);
-                        let inside = v > 0.0 && v < self.cap[t];
+                        let (v, cap) =
+                            (self.argument::<CAPPED>(t, margins[i]), self.cap::<CAPPED>(t));
+                        force[i] += self.sign[t] * clamp(v, cap);
+                        let inside = v > 0.0 && v < cap;
                         curvature[i] += if inside { self.relative[t] } else { 0.0 };
                     }
                 }
@@ -61,16 +83,17 @@ impl Penalty {
 
     /// a + σ(1 − s·m).
     #[inline(always)]
-    fn argument(&self, t: usize, margin: f64) -> f64 {
-        (self.sigma * self.relative[t]).mul_add(1.0 - self.sign[t] * margin, self.shift[t])
+    fn argument<const CAPPED: bool>(&self, t: usize, margin: f64) -> f64 {
+        let shift = if CAPPED { self.shift[t] } else { 0.0 };
+        (self.sigma * self.relative[t]).mul_add(1.0 - self.sign[t] * margin, shift)
     }
 
-    /// Moves the multipliers to the forces at these margins; returns Σ_t α_t.
+    /// Hinge only: moves the multipliers to the forces at these margins; returns Σ_t α_t.
     pub(super) fn advance(&mut self, margins: &[f64]) -> f64 {
         let n = margins.len();
         let mut sum = 0.0;
         for t in 0..self.sign.len() {
-            let force = clamp(self.argument(t, margins[t % n]), self.cap[t]);
+            let force = clamp(self.argument::<true>(t, margins[t % n]), self.cap[t]);
             self.shift[t] = force;
             sum += force;
         }
@@ -80,16 +103,29 @@ impl Penalty {
     /// Step length along a direction whose margins are `along`: the zero of the derivative of
     /// ½‖w + t·s‖² + Σ φ(m + t·along), which is increasing and piecewise linear in t.
     pub(super) fn line_search(&self, margins: &[f64], along: &[f64], w: &[f64], s: &[f64]) -> f64 {
+        match self.is_capped() {
+            true => self.line_search_of::<true>(margins, along, w, s),
+            false => self.line_search_of::<false>(margins, along, w, s),
+        }
+    }
+
+    fn line_search_of<const CAPPED: bool>(
+        &self,
+        margins: &[f64],
+        along: &[f64],
+        w: &[f64],
+        s: &[f64],
+    ) -> f64 {
         vectorize(
             #[inline(always)]
             || {
                 let (ws, ss) = (dot(w, s), dot(s, s));
                 let (mut low, mut high) = (0.0, f64::INFINITY);
-                let (start, _) = self.slope(margins, along, 0.0);
+                let (start, _) = self.slope::<CAPPED>(margins, along, 0.0);
                 let limit = LINE_SEARCH * (ws + start).abs();
                 let mut t = 1.0;
                 for _ in 0..MAX_LINE_STEPS {
-                    let (first, second) = self.slope(margins, along, t);
+                    let (first, second) = self.slope::<CAPPED>(margins, along, t);
                     let (first, second) = (first + ws + t * ss, second + ss);
                     if first.abs() <= limit {
                         break;
@@ -109,17 +145,17 @@ impl Penalty {
 
     /// First and second derivative of Σ φ along the direction, at step t.
     #[inline(always)]
-    fn slope(&self, margins: &[f64], along: &[f64], step: f64) -> (f64, f64) {
+    fn slope<const CAPPED: bool>(&self, margins: &[f64], along: &[f64], step: f64) -> (f64, f64) {
         let n = margins.len();
         let (mut first, mut second) = ([0.0; PARTIAL_SUMS], [0.0; PARTIAL_SUMS]);
         for from in (0..self.sign.len()).step_by(n) {
             for i in 0..n {
                 let t = from + i;
                 let delta = along[i];
-                let v = self.argument(t, step.mul_add(delta, margins[i]));
-                let k = i % PARTIAL_SUMS;
-                first[k] -= self.sign[t] * clamp(v, self.cap[t]) * delta;
-                let inside = v > 0.0 && v < self.cap[t];
+                let v = self.argument::<CAPPED>(t, step.mul_add(delta, margins[i]));
+                let (k, cap) = (i % PARTIAL_SUMS, self.cap::<CAPPED>(t));
+                first[k] -= self.sign[t] * clamp(v, cap) * delta;
+                let inside = v > 0.0 && v < cap;
                 let curvature = if inside { self.relative[t] } else { 0.0 };
                 second[k] = (curvature * delta).mul_add(delta, second[k]);
             }

@@ -14,6 +14,7 @@ use super::stage2::sequential::select_features;
 use crate::linalg::Mat;
 use crate::method::settings::Settings;
 use crate::method::{Context, Fitted, Observer, Training};
+use crate::num::give_back;
 use crate::{Error, Result};
 
 /// Fits; the observer may watch, stop and continue.
@@ -35,6 +36,11 @@ pub(super) fn fit(
     let (found, done) = stage1(config, training, &name, stored1, context)?;
     let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
     let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
+    // What only Stage 1 needs is given back before Stage 2 begins.
+    let Beliefs { linear, model, history, .. } = found;
+    let rho = linear.rho.clone();
+    drop(linear);
+    give_back();
     let hard = (!config.soft).then(|| pseudo.to_mat());
     let selected = select_features(
         training.x,
@@ -44,7 +50,6 @@ pub(super) fn fit(
         &streams.child("stage2"),
         &mut Stage2Observer { inner: context.observer, stage1: &done, stored: stored2 },
     )?;
-    let rho = &found.linear.rho;
     Ok(Fitted {
         ranking: selected.ranking,
         pseudo: Some(pseudo),
@@ -53,8 +58,8 @@ pub(super) fn fit(
         trained: Some(Arc::new(Trained {
             features: selected.statistics,
             rho: Some(rho.iter().sum::<f64>() / rho.len().max(1) as f64),
-            weights: Weights::Belief(found.model),
-            history: (found.history, History2::Rollouts(selected.history)),
+            weights: Weights::Belief(model),
+            history: (history, History2::Rollouts(selected.history)),
         })),
         ..Fitted::default()
     })

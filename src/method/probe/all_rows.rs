@@ -7,14 +7,14 @@ use crate::linalg::Mat;
 
 /// The probe with its data.
 pub struct AllRows<'a> {
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     moments: Moments,
     probe: Probe,
 }
 
 impl<'a> AllRows<'a> {
     /// Nothing is selected; λ = `factor` × n.
-    pub fn new(columns: &'a Columns, targets: &Mat<f64>, factor: f64) -> Self {
+    pub fn new(columns: &'a Columns<'a>, targets: &Mat<f64>, factor: f64) -> Self {
         let moments = Moments::new(columns, targets);
         let squares = columns.squares();
         let square = |a: usize| moments.centre_product(squares[a], (a, a), &moments);

@@ -5,24 +5,27 @@
 //! subtracted from a column, so that value is subtracted here, and the zeros are back. Where at most a
 //! fifth of all values is left, only those are stored, and products of columns cost what they meet.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use crate::linalg::{Acc, Mat, gemm, gemm_parallel};
-use crate::num::{axpy, dot};
+use super::dense::Dense;
+use crate::linalg::Mat;
+use crate::num::axpy;
 
 /// Share of values that are not zero up to which they are stored as lists.
 const SPARSE_BELOW: f64 = 0.2;
 
-/// d columns of n values each.
-pub struct Columns {
+/// d columns of n values each. Dense ones stay where they are.
+pub struct Columns<'a> {
     rows: usize,
     count: usize,
-    entries: Entries,
+    entries: Entries<'a>,
 }
 
-enum Entries {
-    /// One row of the matrix per column.
-    Dense(Mat<f64>),
+enum Entries<'a> {
+    /// All values.
+    Dense(Dense<'a>),
     /// What is not zero, by column and by row.
     Sparse { by_column: Lists, by_row: Lists },
 }
@@ -57,18 +60,22 @@ impl Lists {
     }
 }
 
-impl Columns {
+impl<'a> Columns<'a> {
     /// The columns of `x`, each less the value that most of its rows share, if there is one.
-    pub fn new(x: &Mat<f32>) -> Self {
+    pub fn new(x: &'a Mat<f32>) -> Self {
+        Columns::of(Cow::Borrowed(x))
+    }
+
+    /// The same of a matrix that nobody else needs.
+    pub fn of(x: Cow<'a, Mat<f32>>) -> Self {
         let (n, d) = (x.rows(), x.cols());
-        let shared: Vec<f32> = (0..d).into_par_iter().map(|a| majority(x, a)).collect();
-        let value = |i: usize, a: usize| f64::from(x[(i, a)]) - f64::from(shared[a]);
+        let shared: Vec<f32> = (0..d).into_par_iter().map(|a| majority(&x, a)).collect();
         let filled: usize =
             x.rows_iter().map(|row| row.iter().zip(&shared).filter(|(v, s)| v != s).count()).sum();
         if filled as f64 > SPARSE_BELOW * (n * d) as f64 {
-            let entries = Entries::Dense(Mat::from_fn(d, n, |a, i| value(i, a)));
-            return Columns { rows: n, count: d, entries };
+            return Columns { rows: n, count: d, entries: Entries::Dense(Dense::new(x, shared)) };
         }
+        let value = |i: usize, a: usize| f64::from(x[(i, a)]) - f64::from(shared[a]);
         let row = |i: usize| -> Vec<(u32, f64)> {
             (0..d).map(|a| (a as u32, value(i, a))).filter(|(_, v)| *v != 0.0).collect()
         };
@@ -81,11 +88,11 @@ impl Columns {
         Columns { rows, count, entries: Entries::Sparse { by_column, by_row } }
     }
 
-    /// The given rows alone.
-    pub fn select_rows(&self, rows: &[usize]) -> Self {
+    /// The given rows alone; a list of them where the columns are dense.
+    pub fn select_rows(&self, rows: &[usize]) -> Columns<'_> {
         match &self.entries {
-            Entries::Dense(m) => {
-                let entries = Entries::Dense(m.select_cols(rows));
+            Entries::Dense(dense) => {
+                let entries = Entries::Dense(dense.select_rows(rows));
                 Columns { rows: rows.len(), count: self.count, entries }
             }
             Entries::Sparse { by_row, .. } => {
@@ -112,11 +119,13 @@ impl Columns {
 
     /// Σ of squares of each column.
     pub fn squares(&self) -> Vec<f64> {
-        let square = |a| match &self.entries {
-            Entries::Dense(m) => dot(m.row(a), m.row(a)),
-            Entries::Sparse { by_column, .. } => by_column.list(a).iter().map(|(_, v)| v * v).sum(),
-        };
-        (0..self.count).map(square).collect()
+        match &self.entries {
+            Entries::Dense(dense) => dense.squares(),
+            Entries::Sparse { by_column, .. } => {
+                let square = |a| by_column.list(a).iter().map(|(_, v)| v * v).sum();
+                (0..self.count).map(square).collect()
+            }
+        }
     }
 
     /// ZᵀB, d × L, for targets of n × L.
@@ -124,9 +133,7 @@ impl Columns {
         let labels = targets.cols();
         let mut out = Mat::zeros(self.count, labels);
         match &self.entries {
-            Entries::Dense(m) => {
-                gemm_parallel(Acc::Set, out.view_mut(), m.view(), targets.view());
-            }
+            Entries::Dense(dense) => dense.times(targets, &mut out),
             Entries::Sparse { by_column, .. } => {
                 for a in 0..self.count {
                     for &(i, v) in by_column.list(a) {
@@ -143,9 +150,7 @@ impl Columns {
     pub fn products(&self, features: &[usize]) -> Mat<f64> {
         let mut out = Mat::zeros(features.len(), self.count);
         match &self.entries {
-            Entries::Dense(m) => {
-                gemm(Acc::Set, out.view_mut(), m.select_rows(features).view(), m.view().t());
-            }
+            Entries::Dense(dense) => dense.products(features, &mut out),
             Entries::Sparse { by_column, by_row } => {
                 for (k, &a) in features.iter().enumerate() {
                     let out = out.row_mut(k);
@@ -161,9 +166,9 @@ impl Columns {
     /// ZᵀZ, d × d. Costs n·d², or d times [`Columns::products`] of one.
     pub fn gram(&self) -> Mat<f64> {
         match &self.entries {
-            Entries::Dense(m) => {
+            Entries::Dense(dense) => {
                 let mut gram = Mat::zeros(self.count, self.count);
-                gemm_parallel(Acc::Set, gram.view_mut(), m.view(), m.view().t());
+                dense.gram(&mut gram);
                 gram
             }
             Entries::Sparse { .. } => {

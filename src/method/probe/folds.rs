@@ -29,7 +29,7 @@ pub struct Moments {
 
 impl Moments {
     /// Of these columns and targets.
-    pub fn new(columns: &Columns, targets: &Mat<f64>) -> Self {
+    pub fn new(columns: &Columns<'_>, targets: &Mat<f64>) -> Self {
         let ones = Mat::from_fn(1, targets.rows(), |_, _| 1.0);
         let targets = product(ones.view(), targets.view());
         Moments::of(columns.rows() as f64, columns.sums(), targets.as_slice().to_vec())
@@ -87,12 +87,22 @@ pub fn centred_times(times: &Mat<f64>, own: &Moments, centre: &Moments) -> Mat<f
 
 /// ‖B‖² of centred targets.
 pub fn centred_square(targets: &Mat<f64>, own: &Moments, centre: &Moments) -> f64 {
-    let square = |j: usize| (0..targets.rows()).map(|i| targets[(i, j)] * targets[(i, j)]).sum();
+    centred_square_of(0..targets.rows(), targets, own, centre)
+}
+
+/// The same of some rows of the targets.
+fn centred_square_of(
+    rows: impl Iterator<Item = usize> + Clone,
+    targets: &Mat<f64>,
+    own: &Moments,
+    centre: &Moments,
+) -> f64 {
+    let square = |j: usize| rows.clone().map(|i| targets[(i, j)] * targets[(i, j)]).sum();
     (0..targets.cols()).map(|j| own.centre_square(square(j), j, centre)).sum()
 }
 
-struct Fold {
-    columns: Columns,
+struct Fold<'a> {
+    columns: Columns<'a>,
     /// Of the rows that this fold holds out, and of those that its probe learns from.
     own: Moments,
     learns: Moments,
@@ -104,7 +114,7 @@ struct Fold {
     gains: Vec<f64>,
 }
 
-impl Fold {
+impl Fold<'_> {
     /// Rows that are held out per row that is learned from.
     fn share(&self) -> f64 {
         if self.learns.rows > 0.0 { self.own.rows / self.learns.rows } else { 0.0 }
@@ -144,20 +154,25 @@ impl Fold {
 }
 
 /// One probe per fold.
-pub struct Folds {
-    folds: Vec<Fold>,
+pub struct Folds<'a> {
+    folds: Vec<Fold<'a>>,
     rows: f64,
 }
 
-impl Folds {
+impl<'a> Folds<'a> {
     /// Nothing is selected. Each probe has λ = `factor` × its rows.
-    pub fn new(columns: &Columns, targets: &Mat<f64>, parts: &[Vec<usize>], factor: f64) -> Self {
+    pub fn new(
+        columns: &'a Columns<'_>,
+        targets: &Mat<f64>,
+        parts: &[Vec<usize>],
+        factor: f64,
+    ) -> Self {
         let (all, times, squares) =
             (Moments::new(columns, targets), columns.times(targets), columns.squares());
-        let others = |rows: &[usize]| -> Vec<usize> {
+        let others = |rows: &[usize]| -> Vec<bool> {
             let mut other = vec![true; columns.rows()];
             rows.iter().for_each(|&i| other[i] = false);
-            (0..columns.rows()).filter(|&i| other[i]).collect()
+            other
         };
         let fold = |rows: &Vec<usize>| {
             let (part, b) = (columns.select_rows(rows), targets.select_rows(rows));
@@ -168,10 +183,12 @@ impl Folds {
             let square =
                 |a: usize| learns.centre_product(squares[a] - own_squares[a], (a, a), &learns);
             let d = part.count();
+            let other = others(rows);
+            let others = (0..columns.rows()).filter(|&i| other[i]);
             let probe = Probe::new(
                 centred_times(&rest, &learns, &learns),
                 (0..d).map(square).collect(),
-                centred_square(&targets.select_rows(&others(rows)), &learns, &learns),
+                centred_square_of(others, targets, &learns, &learns),
                 factor * learns.rows.max(1.0),
             );
             let held_out = HeldOut::new(

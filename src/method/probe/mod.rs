@@ -8,6 +8,7 @@
 
 pub mod all_rows;
 pub mod columns;
+mod dense;
 pub mod folds;
 pub mod held_out;
 pub mod penalty;

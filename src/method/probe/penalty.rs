@@ -5,6 +5,8 @@
 //! per grid point and fold: d³/3 for the factorisation, once n·d² for the Gram matrices; above
 //! [`WIDEST`] features those with the largest gain alone take part.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::all_rows::AllRows;
@@ -49,7 +51,7 @@ impl Equations {
 }
 
 /// W of the ridge on all rows and features, d × L; λ = factor × n.
-pub fn ridge(columns: &Columns, targets: &Mat<f64>, factor: f64) -> Mat<f64> {
+pub fn ridge(columns: &Columns<'_>, targets: &Mat<f64>, factor: f64) -> Mat<f64> {
     let all = Moments::new(columns, targets);
     Equations::new(&columns.gram(), &columns.times(targets), &all, &all).solve(factor).transposed()
 }
@@ -111,7 +113,7 @@ fn walk(grid: &[f64], mut error: impl FnMut(f64) -> f64) -> f64 {
 }
 
 /// All columns, or the [`WIDEST`] with the largest gain as the only feature.
-fn widest(x: &Mat<f32>, targets: &Mat<f64>) -> Columns {
+fn widest<'a>(x: &'a Mat<f32>, targets: &Mat<f64>) -> Columns<'a> {
     let columns = Columns::new(x);
     if columns.count() <= WIDEST {
         return columns;
@@ -121,7 +123,7 @@ fn widest(x: &Mat<f32>, targets: &Mat<f64>) -> Columns {
     let mut kept: Vec<usize> =
         crate::method::rank(&gains)[..WIDEST].iter().map(|r| r.feature).collect();
     kept.sort_unstable();
-    Columns::new(&x.select_cols(&kept))
+    Columns::of(Cow::Owned(x.select_cols(&kept)))
 }
 
 #[cfg(test)]

@@ -95,7 +95,8 @@ fn gains_are_those_of_a_ridge_solved_anew() {
 fn another_feature_than_the_announced_one_is_refused() {
     let (x, b) = problem(1.0);
     let parts = partition(60, 5, &mut Streams::new(2).stream("parts"));
-    let mut folds = Folds::new(&Columns::new(&x), &b, &parts, 0.05);
+    let columns = Columns::new(&x);
+    let mut folds = Folds::new(&columns, &b, &parts, 0.05);
     folds.announce(&[4, 1]);
     folds.select(4);
     folds.select(0);

@@ -21,6 +21,9 @@ use crate::linalg::Mat;
 /// Deviations from the mean beyond which values are moved.
 const LIMIT: f64 = 2.5;
 
+/// Columns that are weighted together.
+const COLUMNS: usize = 16;
+
 /// Whether columns and labels are weighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -37,9 +40,18 @@ impl Weighting {
         match self {
             Weighting::None => x.clone(),
             Weighting::Spread => {
-                let columns: Vec<Vec<f32>> =
-                    (0..x.cols()).into_par_iter().map(|a| weighted(x, a)).collect();
-                Mat::from_fn(x.rows(), x.cols(), |i, a| columns[a][i])
+                let mut seen = Mat::zeros(x.rows(), x.cols());
+                // A few columns at a time: all of them would be a second copy of the features.
+                for from in (0..x.cols()).step_by(COLUMNS) {
+                    let columns = from..x.cols().min(from + COLUMNS);
+                    let columns: Vec<Vec<f32>> =
+                        columns.into_par_iter().map(|a| weighted(x, a)).collect();
+                    for i in 0..x.rows() {
+                        let row = seen.row_mut(i)[from..].iter_mut();
+                        row.zip(&columns).for_each(|(v, column)| *v = column[i]);
+                    }
+                }
+                seen
             }
         }
     }

@@ -60,6 +60,21 @@ unsafe impl GlobalAlloc for CacheLines {
     }
 }
 
+/// Gives memory that was freed back to the system. glibc keeps what lies between two pieces in use, and
+/// after a stage that is as much as the next one needs. Costs some milliseconds: for the end of a stage,
+/// not for a loop.
+pub fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    {
+        unsafe extern "C" {
+            safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        }
+        // glibc promises that it may be called at any time, by any thread: it takes the locks of the
+        // heaps and frees whole pages that hold nothing.
+        malloc_trim(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ mod peak;
 mod tiles;
 mod vectorize;
 
-pub use allocator::CacheLines;
+pub use allocator::{CacheLines, give_back};
 pub use gemm::{Gemm, Product, Start, Strided};
 pub use peak::multiply_adds;
 pub use vectorize::{Class, Fusing, class, fusing, vectorize};

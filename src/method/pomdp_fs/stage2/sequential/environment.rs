@@ -5,7 +5,7 @@ use crate::method::probe::folds::Folds;
 
 /// A rollout in progress.
 pub struct Environment<'a> {
-    probes: Folds,
+    probes: Folds<'a>,
     pairs: &'a [Pair],
     gamma: f64,
     open: Vec<usize>,
@@ -17,7 +17,7 @@ pub struct Environment<'a> {
 
 impl<'a> Environment<'a> {
     /// The empty mask. The probes have a column per feature, then one per pair.
-    pub fn new(probes: Folds, features: usize, pairs: &'a [Pair], gamma: f64) -> Self {
+    pub fn new(probes: Folds<'a>, features: usize, pairs: &'a [Pair], gamma: f64) -> Self {
         let mut environment = Environment {
             probes,
             pairs,

@@ -117,18 +117,18 @@ pub fn select_features(
     settings.check()?;
     check(x, targets, budget)?;
     let d = x.cols();
-    let (x, targets) =
-        (&settings.weighting.features(x), settings.weighting.targets(&targets.cast()));
-    let factor = choose_factor(x, &targets, streams);
-    let mut columns = Columns::new(x);
+    let (mut x, targets) =
+        (settings.weighting.features(x), settings.weighting.targets(&targets.cast()));
+    let name = fingerprint(&x, &targets, settings, budget, streams);
+    let factor = choose_factor(&x, &targets, streams);
     let mut found = Vec::new();
     if settings.gamma > 0.0 {
-        found = pairs::find(x, &columns, &targets, factor, streams);
+        found = pairs::find(&x, &Columns::new(&x), &targets, factor, streams);
         if !found.is_empty() {
-            columns = Columns::new(&pairs::with_products(x, &found));
+            x = pairs::with_products(&x, &found);
         }
     }
-    let name = fingerprint(x, &targets, settings, budget, streams);
+    let columns = Columns::new(&x);
     let steps = budget.min(d).min(settings.longest.unwrap_or(d));
     let cells = targets.cols() as f64;
     let mut policy = Policy::new(d);

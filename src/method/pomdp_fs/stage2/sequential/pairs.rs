@@ -26,6 +26,9 @@ const SCREENED: usize = 16;
 /// Smallest t on the second half: by chance once in a million.
 const LEAST_T: f64 = 5.0;
 
+/// Rows whose errors are taken together.
+const CHUNK: usize = 1024;
+
 /// Two features whose product matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
@@ -51,7 +54,7 @@ impl Pair {
 /// The pairs of `x` that matter for the targets, strongest first; λ of the ridge is factor × n.
 pub fn find(
     x: &Mat<f32>,
-    columns: &Columns,
+    columns: &Columns<'_>,
     targets: &Mat<f64>,
     factor: f64,
     streams: &Streams,
@@ -91,11 +94,18 @@ pub fn with_products(x: &Mat<f32>, pairs: &[Pair]) -> Mat<f32> {
 }
 
 /// Targets minus what a ridge on all features makes of them.
-fn errors(x: &Mat<f32>, columns: &Columns, targets: &Mat<f64>, factor: f64) -> Mat<f64> {
-    let z: Mat<f64> = x.cast();
-    let predicted = product(z.view(), ridge(columns, targets, factor).view());
-    let mut errors =
-        Mat::from_fn(z.rows(), targets.cols(), |i, j| targets[(i, j)] - predicted[(i, j)]);
+fn errors(x: &Mat<f32>, columns: &Columns<'_>, targets: &Mat<f64>, factor: f64) -> Mat<f64> {
+    let weights = ridge(columns, targets, factor);
+    let mut errors = targets.clone();
+    // In chunks of rows: all of them in f64 would be the largest matrix of the run.
+    for (k, part) in x.as_slice().chunks((CHUNK * x.cols()).max(1)).enumerate() {
+        let z = Mat::from_vec(part.len() / x.cols(), x.cols(), part.to_vec()).cast::<f64>();
+        let predicted = product(z.view(), weights.view());
+        for i in 0..z.rows() {
+            let errors = errors.row_mut(k * CHUNK + i).iter_mut();
+            errors.zip(predicted.row(i)).for_each(|(e, p)| *e -= p);
+        }
+    }
     for j in 0..errors.cols() {
         let mean = (0..errors.rows()).map(|i| errors[(i, j)]).sum::<f64>() / errors.rows() as f64;
         (0..errors.rows()).for_each(|i| errors[(i, j)] -= mean);

@@ -217,7 +217,8 @@ fn values_keep_their_word() {
     let (x, y) = exclusive_or(0);
     let targets = y.to_mat::<f64>();
     let pairs = [Pair { first: 20, second: 21, t: 9.0 }];
-    let columns = Columns::new(&pairs::with_products(&x, &pairs));
+    let x = pairs::with_products(&x, &pairs);
+    let columns = Columns::new(&x);
     let parts = partition(500, FOLDS, &mut Streams::new(1).stream("parts"));
     let start = |gamma| {
         let probes = Folds::new(&columns, &targets, &parts, 0.01);
