@@ -241,14 +241,14 @@ impl RolloutStep {
 
     /// Operations of a step: a forward and a backward pass in T + 1 states. h_disc is asked in every
     /// state when sampling, once more in the last one for its gradient; ψ in all but the last, forward
-    /// twice and backward.
+    /// and backward.
     pub fn operations(&self) -> f64 {
         let (batch, steps, features) = ROLLOUT;
         let width = self.rollouts.network().config().width;
         let states = steps + 1;
         let blocks = 3 * states * forward_operations(self.rollouts.network(), batch);
         let disc = (states + 3) * 2 * batch * width * LABELS;
-        let policy = 4 * steps * 2 * batch * width * features;
+        let policy = 3 * steps * 2 * batch * width * features;
         let tokens = 2 * 2 * steps * batch * width;
         (blocks + disc + policy + tokens) as f64
     }

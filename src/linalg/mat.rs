@@ -213,6 +213,12 @@ impl<'a, T: Real> View<'a, T> {
         }
     }
 
+    /// All entries, row after row, if nothing lies between them.
+    pub fn as_slice(&self) -> Option<&'a [T]> {
+        let whole = self.col_stride == 1 && (self.rows <= 1 || self.row_stride == self.cols);
+        if whole { self.data.get(..self.rows * self.cols) } else { None }
+    }
+
     /// Row i; the columns must be contiguous.
     #[inline]
     pub fn row(&self, i: usize) -> &'a [T] {

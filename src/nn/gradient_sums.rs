@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use crate::num::{Real, add_assign};
+use crate::num::{Real, add_assign, vectorize};
 
 /// Tokens in a shard: a quarter of the batch, within these limits. Small shards serve more threads and
 /// stay in the cache, large ones read the weights less often.
@@ -56,10 +56,13 @@ impl<T: Real> GradientSums<T> {
     ) {
         let (size, count) = (group_size(shards.len()), group_count(shards.len()));
         let count = count.saturating_sub(1);
+        let dp = &mut dp[..self.len];
+        if rayon::current_num_threads() == 1 {
+            return self.one_after_the_other(dp, shards, size, backward);
+        }
         while self.buffers.len() < count {
             self.buffers.push(vec![T::ZERO; self.len]);
         }
-        let dp = &mut dp[..self.len];
         let buffers = self.buffers[..count].par_iter_mut().map(Vec::as_mut_slice);
         let targets = rayon::iter::once(&mut *dp).chain(buffers);
         let groups = shards.par_chunks_mut(size).zip(targets);
@@ -80,11 +83,73 @@ impl<T: Real> GradientSums<T> {
             }
         });
     }
+
+    /// The same sums on one thread, where all groups share one buffer, which stays in the cache: a group
+    /// is added to the result as soon as it is done, and that is the order of the groups.
+    fn one_after_the_other<S>(
+        &mut self,
+        dp: &mut [T],
+        shards: &mut [S],
+        size: usize,
+        backward: impl Fn(usize, &mut S, &mut [T]),
+    ) {
+        if shards.len() > size && self.buffers.is_empty() {
+            self.buffers.push(vec![T::ZERO; self.len]);
+        }
+        for (g, group) in shards.chunks_mut(size).enumerate() {
+            if g == 1 {
+                self.buffers[0].fill(T::ZERO);
+            }
+            let grads = if g == 0 { &mut *dp } else { &mut self.buffers[0][..] };
+            for (k, shard) in group.iter_mut().enumerate() {
+                backward(g * size + k, shard, grads);
+            }
+            if g > 0 {
+                add_and_clear(dp, &mut self.buffers[0]);
+            }
+        }
+    }
+}
+
+/// y ← y + x, x ← 0: the buffer is read once.
+fn add_and_clear<T: Real>(y: &mut [T], x: &mut [T]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (y, x) in y.iter_mut().zip(x) {
+                *y += *x;
+                *x = T::ZERO;
+            }
+        },
+    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One buffer for all groups against one for each: numbers whose sum depends on the order.
+    #[test]
+    fn one_thread_gives_the_bits_of_many() {
+        let run = |threads: usize, shards: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut sums = GradientSums::new(40_000);
+            let (mut dp, mut work) = (vec![0.1f32; 40_000], vec![(); shards]);
+            for _ in 0..2 {
+                pool.install(|| {
+                    sums.accumulate(&mut dp, &mut work, |k, (), grads| {
+                        for (i, g) in grads.iter_mut().enumerate() {
+                            *g += 1.0 / (1 + i * (k + 3)) as f32;
+                        }
+                    });
+                });
+            }
+            dp
+        };
+        for shards in [1, 2, 8, 13, 17] {
+            assert!(run(1, shards) == run(3, shards), "{shards} shards");
+        }
+    }
 
     #[test]
     fn every_shard_counts_once_in_order() {

@@ -52,12 +52,27 @@ impl LayerNorm {
         inp: &Mat<T>,
         p: &[T],
     ) {
-        let (gain, shift) = (self.gain.slice(p), self.shift.slice(p));
-        let scale = T::ONE / T::from_f64(inp.cols() as f64);
-        let epsilon = T::from_f64(EPSILON);
         out.set_rows(inp.rows());
         saved.xhat.set_rows(inp.rows());
         saved.rstd.resize(inp.rows(), T::ZERO);
+        let to = [out.as_mut_slice(), saved.xhat.as_mut_slice(), &mut saved.rstd[..]];
+        let weights = [self.gain.slice(p), self.shift.slice(p)];
+        if !T::NORM_FORWARD(to, inp.as_slice(), weights, T::from_f64(EPSILON)) {
+            self.forward_slowly(out, saved, inp, p);
+        }
+    }
+
+    /// The same bits, on any machine and for any kind of number.
+    fn forward_slowly<T: Real>(
+        &self,
+        out: &mut Mat<T>,
+        saved: &mut NormSaved<T>,
+        inp: &Mat<T>,
+        p: &[T],
+    ) {
+        let (gain, shift) = (self.gain.slice(p), self.shift.slice(p));
+        let scale = T::ONE / T::from_f64(inp.cols() as f64);
+        let epsilon = T::from_f64(EPSILON);
         vectorize(
             #[inline(always)]
             || {
@@ -87,9 +102,30 @@ impl LayerNorm {
         p: &[T],
         saved: &NormSaved<T>,
     ) {
+        dinp.set_rows(dout.rows());
+        if let Some(rows) = dout.as_slice() {
+            let sums = dp.get_disjoint_mut([self.gain.range(), self.shift.range()]);
+            let [dgain, dshift] = sums.expect("gain and shift lie apart");
+            let to = [dinp.as_mut_slice(), dgain, dshift];
+            let known = [saved.xhat.as_slice(), &saved.rstd[..]];
+            if T::NORM_BACKWARD(to, rows, self.gain.slice(p), known) {
+                return;
+            }
+        }
+        self.backward_slowly(dinp, dp, dout, p, saved);
+    }
+
+    /// The same bits, on any machine and for any kind of number.
+    fn backward_slowly<T: Real>(
+        &self,
+        dinp: &mut Mat<T>,
+        dp: &mut [T],
+        dout: View<'_, T>,
+        p: &[T],
+        saved: &NormSaved<T>,
+    ) {
         let gain = self.gain.slice(p);
         let scale = T::ONE / T::from_f64(gain.len() as f64);
-        dinp.set_rows(dout.rows());
         let dgain = self.gain.slice_mut(dp);
         vectorize(
             #[inline(always)]
@@ -140,6 +176,32 @@ mod tests {
         }
         // A constant row is all shift: ε keeps the division finite.
         assert_eq!(out.row(1), &[0.5; 3]);
+    }
+
+    /// Four rows at a time and the rest one by one, widths of whole registers and others.
+    #[test]
+    fn fast_and_slow_give_the_same_bits() {
+        let mut r = crate::rng::Streams::new(6).stream("norm");
+        for (rows, width) in [(0, 16), (1, 16), (4, 48), (7, 128), (13, 64), (5, 20), (9, 1)] {
+            let mut layout = Layout::default();
+            let norm = LayerNorm::new(&mut layout, "n", width);
+            let p: Vec<f32> = (0..layout.len()).map(|_| r.normal() as f32).collect();
+            let mut random = || Mat::from_fn(rows, width, |_, _| 3.0 * r.normal() as f32 + 1.0);
+            let (inp, dout) = (random(), random());
+            let (mut out, mut saved) = (Mat::zeros(0, width), NormSaved::new(width));
+            norm.forward(&mut out, &mut saved, &inp, &p);
+            let (mut want, mut kept) = (out.clone(), saved.clone());
+            want.fill(7.0);
+            kept.xhat.fill(7.0);
+            norm.forward_slowly(&mut want, &mut kept, &inp, &p);
+            assert!(out == want && saved.xhat == kept.xhat && saved.rstd == kept.rstd);
+            let (mut dinp, mut dp) = (Mat::zeros(0, width), vec![0.5; layout.len()]);
+            norm.backward(&mut dinp, &mut dp, dout.view(), &p, &saved);
+            let (mut slow, mut sums) = (dinp.clone(), vec![0.5; layout.len()]);
+            slow.fill(7.0);
+            norm.backward_slowly(&mut slow, &mut sums, dout.view(), &p, &saved);
+            assert!(dinp == slow && dp == sums, "{rows} × {width}");
+        }
     }
 
     #[test]

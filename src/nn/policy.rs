@@ -47,12 +47,12 @@ impl<T: Real> Categorical<'_, T> {
     pub fn probabilities(&self, probs: &mut [T]) -> T {
         assert!(probs.len() == self.scores.len() && self.open.len() == probs.len());
         let inverse = T::ONE / self.temperature;
-        for (j, p) in probs.iter_mut().enumerate() {
-            *p = if self.open[j] { self.scores[j] * inverse } else { T::NEG_INFINITY };
-        }
         vectorize(
             #[inline(always)]
             || {
+                for ((p, &s), &open) in probs.iter_mut().zip(self.scores).zip(self.open) {
+                    *p = if open { s * inverse } else { T::NEG_INFINITY };
+                }
                 let norm = log_sum_exp(probs);
                 for p in probs.iter_mut() {
                     // exp(−∞) is exactly 0.
@@ -67,14 +67,35 @@ impl<T: Real> Categorical<'_, T> {
     pub fn log_prob(&self, ds: &mut [T], probs: &mut [T], a: usize, weight: T) -> T {
         assert!(self.open[a], "feature {a} was selected before");
         let norm = self.probabilities(probs);
-        let value = self.scores[a] / self.temperature - norm;
-        let factor = weight / self.temperature;
-        for (d, &p) in ds.iter_mut().zip(probs.iter()) {
-            *d -= factor * p;
-        }
-        ds[a] += factor;
-        weight * value
+        known_log_prob(ds, probs, a, weight, self.temperature, self.log_of(a, norm))
     }
+
+    /// ln π(a), with what [`Categorical::probabilities`] returned.
+    pub fn log_of(&self, a: usize, norm: T) -> T {
+        self.scores[a] / self.temperature - norm
+    }
+}
+
+/// [`Categorical::log_prob`] where π and `log` = ln π(a) are known.
+pub fn known_log_prob<T: Real>(
+    ds: &mut [T],
+    probs: &[T],
+    a: usize,
+    weight: T,
+    temperature: T,
+    log: T,
+) -> T {
+    let factor = weight / temperature;
+    vectorize(
+        #[inline(always)]
+        || {
+            for (d, &p) in ds.iter_mut().zip(probs) {
+                *d -= factor * p;
+            }
+        },
+    );
+    ds[a] += factor;
+    weight * log
 }
 
 #[cfg(test)]

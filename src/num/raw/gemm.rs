@@ -24,12 +24,24 @@ pub type Product<T> = fn(Start<'_, T>, Strided<&mut [T]>, Strided<&[T]>, Strided
 /// caller. The columns of C are contiguous.
 pub type Dots<T> = fn(Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>) -> bool;
 
+/// out, x̂ and 1/√(var + ε) of a layer norm from its input, γ and β, and ε; `false` if it is left to the
+/// caller.
+pub type NormForward<T> = fn([&mut [T]; 3], &[T], [&[T]; 2], T) -> bool;
+
+/// The input's gradient of a layer norm, with dγ and dβ, which accumulate, from dout, γ, x̂ and
+/// 1/√(var + ε); `false` if it is left to the caller.
+pub type NormBackward<T> = fn([&mut [T]; 3], &[T], &[T], [&[T]; 2]) -> bool;
+
 /// Matrix products; it also seals [`Real`](crate::num::Real), since code outside cannot name it.
 pub trait Gemm: Sized {
     /// The fast product of this type; without one the slow reference is used.
     const PRODUCT: Option<Product<Self>> = None;
     /// Fast products of rows.
     const DOTS: Dots<Self> = |_, _, _| false;
+    /// Fast layer norms.
+    const NORM_FORWARD: NormForward<Self> = |_, _, _, _| false;
+    /// Their gradients.
+    const NORM_BACKWARD: NormBackward<Self> = |_, _, _, _| false;
 }
 
 impl Gemm for f32 {
@@ -54,16 +66,37 @@ impl Gemm for f32 {
 
     #[cfg(target_arch = "x86_64")]
     const DOTS: Dots<f32> = |c, a, b| {
-        use super::dots::{LANES, dots};
+        use super::dots::{LANES, dots, dots_in_pairs};
         use super::vectorize::{Class, class};
         let turned = (b.0.len(), b.2, b.1, b.4, b.3);
         check::<f32>(&Start::Nothing, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), turned);
-        let fast = class() != Class::Portable && a.4 == 1 && b.4 == 1 && a.2.is_multiple_of(LANES);
-        if fast {
-            // SAFETY: `check` passed, and the machine has AVX2 and FMA.
-            unsafe { dots(c, a, b) }
+        if a.4 != 1 || b.4 != 1 || !a.2.is_multiple_of(LANES) {
+            return false;
         }
-        fast
+        match class() {
+            // SAFETY: `check` passed, and the machine has what the code needs.
+            Class::Avx512 => unsafe { dots_in_pairs(c, a, b) },
+            // SAFETY: likewise.
+            Class::Avx2 => unsafe { dots(c, a, b) },
+            Class::Portable => return false,
+        }
+        true
+    };
+
+    #[cfg(target_arch = "x86_64")]
+    const NORM_FORWARD: NormForward<f32> = |[out, xhat, rstd], x, [gain, shift], epsilon| {
+        use super::vectorize::{Class, class};
+        // SAFETY: the machine has AVX-512; the sizes are checked there.
+        class() == Class::Avx512
+            && unsafe { super::norm::forward((out, xhat, rstd), x, (gain, shift), epsilon) }
+    };
+
+    #[cfg(target_arch = "x86_64")]
+    const NORM_BACKWARD: NormBackward<f32> = |[dinp, dgain, dshift], dout, gain, [xhat, rstd]| {
+        use super::vectorize::{Class, class};
+        // SAFETY: likewise.
+        class() == Class::Avx512
+            && unsafe { super::norm::backward(dinp, (dgain, dshift), dout, gain, (xhat, rstd)) }
     };
 }
 

@@ -10,6 +10,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod dots;
 mod gemm;
+#[cfg(target_arch = "x86_64")]
+mod norm;
 mod peak;
 #[cfg(any(target_arch = "x86_64", test))]
 mod tiles;

@@ -151,3 +151,34 @@ fn tiles_equal_matrixmultiply() {
         }
     }
 }
+
+/// Products of rows by every code that the machine can run; odd numbers of rows on both sides.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn products_of_rows_have_the_order_of_dot() {
+    use super::dots::{dots, dots_in_pairs};
+    for (m, k, n) in [(1, 8, 1), (2, 16, 8), (3, 32, 5), (16, 32, 16), (7, 24, 19)] {
+        let (a, b) = (numbers(m * (k + 3), "a"), numbers(n * (k + 1), "b"));
+        let want =
+            |s: usize, t: usize| crate::num::dot(&a[s * (k + 3)..][..k], &b[t * (k + 1)..][..k]);
+        let check = |c: &[f32]| {
+            for (s, row) in c.chunks(n + 2).enumerate() {
+                assert!((0..n).all(|t| row[t] == want(s, t)), "{m}×{k}×{n}");
+                assert!(row[n..].iter().all(|&v| v == 9.0), "outside C");
+            }
+        };
+        let (ca, cb) = ((&a[..], m, k, k + 3, 1), (&b[..], n, k, k + 1, 1));
+        let mut c = vec![9.0; m * (n + 2)];
+        if class() != Class::Portable {
+            // SAFETY: the machine has the features, the matrices are large enough.
+            unsafe { dots((&mut c[..], m, n, n + 2, 1), ca, cb) };
+            check(&c);
+        }
+        if class() == Class::Avx512 {
+            c.fill(9.0);
+            // SAFETY: likewise.
+            unsafe { dots_in_pairs((&mut c[..], m, n, n + 2, 1), ca, cb) };
+            check(&c);
+        }
+    }
+}

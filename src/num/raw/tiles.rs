@@ -134,9 +134,10 @@ unsafe fn copy_panel<K: Tile>(
     unsafe {
         if columns < K::COLUMNS {
             copy.write_bytes(0, depth * K::COLUMNS);
-        } else if col == 1 {
+        }
+        if col == 1 {
             for i in 0..depth {
-                copy.add(i * K::COLUMNS).copy_from_nonoverlapping(panel.add(i * row), K::COLUMNS);
+                copy.add(i * K::COLUMNS).copy_from_nonoverlapping(panel.add(i * row), columns);
             }
             return;
         }

@@ -21,7 +21,7 @@ use super::rollout::{Actions, Rollouts, Shard};
 use crate::linalg::{Acc, Mat};
 use crate::method::pomdp_fs::Network;
 use crate::nn::loss;
-use crate::nn::policy::Categorical;
+use crate::nn::policy::{Categorical, known_log_prob};
 use crate::num::{Real, add_assign, axpy, vectorize};
 
 /// The advantages of a batch of rollouts: A_it = (reward_it − baseline_t) · scale_t.
@@ -92,8 +92,9 @@ impl<T: Real> Rollouts<T> {
         self.joint_loss(dp, replay, rows, p, false)
     }
 
-    /// The joint loss of all rows, from the activations that [`Rollouts::sample_and_keep`] kept: data,
-    /// weights and actions must be those of that call.
+    /// The joint loss of all rows, from the activations and probabilities that
+    /// [`Rollouts::sample_and_keep`] kept: data, weights, actions and temperature must be those of that
+    /// call.
     pub fn loss_of_kept(&mut self, dp: &mut [T], replay: &Replay<'_, T>, p: &[T]) -> Stage2Loss<T> {
         self.joint_loss(Some(dp), replay, 0..replay.actions.rows(), p, true)
     }
@@ -154,12 +155,13 @@ impl<T: Real> Shard<T> {
                 self.supervise(network, replay, p, range.start, t);
             }
             if t < steps {
-                self.reinforce(network, replay, p, &range, t);
+                self.reinforce(network, replay, p, &range, t, kept);
             }
             if let Some(dp) = dp.as_deref_mut() {
                 self.backward(network, dp, p, t, supervised, t < steps);
             }
-            if t < steps {
+            // Kept states know their tokens.
+            if t < steps && !kept {
                 for (i, row) in range.clone().enumerate() {
                     self.select(network, i, replay.actions.row(row)[t], replay.x.row(row), p);
                 }
@@ -197,18 +199,27 @@ impl<T: Real> Shard<T> {
         p: &[T],
         range: &Range<usize>,
         t: usize,
+        kept: bool,
     ) {
-        let phi = self.states[self.at].phi.view();
-        network.feature_policy.forward(self.scores.view_mut(), phi, p);
+        if !kept {
+            let phi = self.states[self.at].phi.view();
+            network.feature_policy.forward(self.scores.view_mut(), phi, p);
+        }
         self.dscores.fill(T::ZERO);
         let Replay { actions, advantages, weights, .. } = *replay;
         let scale = -weights.policy * advantages.scale[t];
         for (i, row) in range.clone().enumerate() {
             let weight = scale * (advantages.reward[(row, t)] - advantages.baseline[t]);
+            let (ds, a) = (self.dscores.row_mut(i), actions.row(row)[t]);
             let (scores, open) = (self.scores.row(i), &self.open[i][..]);
             let policy = Categorical { scores, open, temperature: weights.temperature };
-            let (ds, a) = (self.dscores.row_mut(i), actions.row(row)[t]);
-            self.loss.policy += policy.log_prob(ds, &mut self.probs, a, weight);
+            self.loss.policy += match kept {
+                true => {
+                    let (probs, log) = (self.kept_probs[t].row(i), self.kept_logs[(i, t)]);
+                    known_log_prob(ds, probs, a, weight, weights.temperature, log)
+                }
+                false => policy.log_prob(ds, &mut self.probs, a, weight),
+            };
         }
     }
 

@@ -115,7 +115,8 @@ impl<T: Real> Rollouts<T> {
         let s = network.encoder.tokens.count();
         let shards = rows.div_ceil(rollouts_in_shard(network));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
-        let states = if kept { steps * s * e.layers * (10 * e.width + 2 * e.ffn) } else { 0 };
+        let state = s * e.layers * (10 * e.width + 2 * e.ffn) + e.features + 1;
+        let states = if kept { steps * state } else { 0 };
         let instance = s * token + 2 * e.features + (steps + 1) * s * e.width + states;
         let gradients = group_count(shards) * network.layout.len();
         T::BYTES * (rows * instance + gradients) + rows * e.features
@@ -209,6 +210,9 @@ pub(super) struct Shard<T> {
     pub dscores: Mat<T>,
     pub dh: Mat<T>,
     pub probs: Vec<T>,
+    /// π in every state but the last and ln π of the action taken there, if they are kept.
+    pub kept_probs: Vec<Mat<T>>,
+    pub kept_logs: Mat<T>,
     /// The last replay's loss.
     pub loss: Stage2Loss<T>,
     /// What the last sampling found, rollout after rollout.
@@ -234,6 +238,8 @@ impl<T: Real> Shard<T> {
             dscores: Mat::zeros(rows, e.features),
             dh: Mat::zeros(rows, e.width),
             probs: vec![T::ZERO; e.features],
+            kept_probs: Vec::new(),
+            kept_logs: Mat::default(),
             loss: Stage2Loss::default(),
             actions: Vec::new(),
             losses: Mat::zeros(0, 1),
@@ -306,6 +312,11 @@ impl<T: Real> Shard<T> {
         self.actions.resize(rows * steps, 0);
         self.losses.reshape(rows, steps + 1);
         self.probabilities.fill(0.0);
+        if keep {
+            let width = x.cols();
+            self.kept_probs.resize_with(steps.max(self.kept_probs.len()), || Mat::zeros(0, width));
+            self.kept_logs.reshape(rows, steps);
+        }
         let mean = T::ONE / T::from_f64(y.cols() as f64);
         for t in 0..=steps {
             self.encode(network, p, if keep { t } else { 0 });
@@ -319,15 +330,27 @@ impl<T: Real> Shard<T> {
                 break;
             }
             network.feature_policy.forward(self.scores.view_mut(), phi, p);
+            if keep {
+                self.kept_probs[t].set_rows(rows);
+            }
             for i in 0..rows {
                 let row = range.start + i;
                 let (scores, open) = (self.scores.row(i), &self.open[i][..]);
                 let policy = Categorical { scores, open, temperature: how.temperature };
-                policy.probabilities(&mut self.probs);
-                for (sum, p) in self.probabilities.iter_mut().zip(&self.probs) {
-                    *sum += p.to_f64() / steps as f64;
+                let probs = match keep {
+                    true => self.kept_probs[t].row_mut(i),
+                    false => &mut self.probs[..],
+                };
+                let norm = policy.probabilities(probs);
+                let sums = self.probabilities.iter_mut().zip(&*probs);
+                vectorize(
+                    #[inline(always)]
+                    || sums.for_each(|(sum, p)| *sum += p.to_f64() / steps as f64),
+                );
+                let a = draw(probs, open, uniform(how.key, row, t));
+                if keep {
+                    self.kept_logs[(i, t)] = policy.log_of(a, norm);
                 }
-                let a = draw(&self.probs, open, uniform(how.key, row, t));
                 self.actions[i * steps + t] = a;
                 self.select(network, i, a, x.row(row), p);
             }
