@@ -27,8 +27,8 @@ def data(path, n, d, L):
 def run(n, d, L, threads=1, options=()):
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/planted.csv"; data(path, n, d, L)
-        command = [program, "select", path, "--out", folder + "/out", "--noise", "0.2", "--budget", "10", "--quiet", "--threads", str(threads),
-                   "--svm-c", "1", "--set", "epochs1=2", *options]
+        command = [program, "select", path, "--out", folder + "/out", "--noise", "0.2", "--quiet", "--threads", str(threads),
+                   "--svm-c", "1", "--set", "epochs1=2", *options, *(() if "--budget" in options else ("--budget", "10"))]
         start = time.perf_counter(); process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         message = process.stderr.read().decode(); _, status, usage = os.wait4(process.pid, 0)
         if status: raise SystemExit(f"{' '.join(command)}: {message}")
