@@ -176,3 +176,22 @@ fn cells_are_listed_and_bad_requests_refused() {
     let verify = program(path, &["verify", "nowhere"]).assert().code(2);
     assert!(String::from_utf8_lossy(&verify.get_output().stderr).contains("nowhere"));
 }
+
+/// `docs/results` is the report of the cells beside it, as this program writes it.
+#[test]
+fn the_committed_report_is_that_of_the_committed_cells() {
+    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results"));
+    let archive = results.join("cells.gz");
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["reproduce", "--report-only", archive.to_str().unwrap(), "--out", "again"];
+    program(dir.path(), &arguments).arg("--quiet").assert().success();
+    for file in ["report.md", "report.html", "manifest.json", "tables/targets.md", "tables/all.csv"]
+    {
+        let again = fs::read(dir.path().join("again").join(file)).unwrap();
+        let committed = fs::read(results.join(file)).unwrap();
+        assert!(
+            again == committed,
+            "{file} differs: pomdp-fs reproduce --report-only docs/results/cells.gz --out docs/results"
+        );
+    }
+}

@@ -132,7 +132,7 @@ fn every_seed(run: &RunSummary, name: &str, limit: f64) -> Target {
     let title = catalog::find(name).map_or_else(|_| name.to_owned(), |entry| entry.title);
     target(
         format!("ε on {title} ≤ {limit:.3} with every seed"),
-        worst.map_or_else(|| "-".to_owned(), |w| format!("{w:.4} at most, {} seeds", seeds.len())),
+        worst.map_or_else(|| "-".to_owned(), |w| format!("{w:.4} at most; seeds: {}", seeds.len())),
         worst.map(|w| w <= limit),
     )
 }
