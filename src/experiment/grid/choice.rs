@@ -71,7 +71,7 @@ fn variants() -> [Value; 7] {
 pub struct Choice {
     /// Names in the catalog, or paths.
     pub sets: Vec<String>,
-    /// Methods of the main study; none: all, with [`TABLE4_METHOD`] on the sets of Table 4.
+    /// Methods of the main study; none: all, with `pomdp-fs-soft` on the sets of Table 4 alone.
     pub methods: Vec<String>,
     /// Roots of the random streams.
     pub seeds: Vec<u64>,
