@@ -9,9 +9,11 @@
 //! * it is multiplied by √(1 − Σ_v (share of the rows with value v)³), the deviation of its ranks over
 //!   that of ranks without ties. All values different: 1. A share p of the rows not zero: about √(3p).
 //!
-//! Targets are divided by their deviations, so that a rare label counts as much as a frequent one; but
-//! none by less than that of a label with one certain positive, or noise would be blown up.
-//! `docs/stage2.md` has the measurements behind this.
+//! Targets are divided by the root of their deviation. As they come, labels count by their variance, and a
+//! rare one hardly counts; divided by the deviation all count alike, and the many rare labels of a text set
+//! take the budget from the frequent ones. The root lies between, with the deviation as weight. No divisor is
+//! less than that of a label with one certain positive, or noise would be blown up. `docs/stage2.md` has the
+//! measurements behind this.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,7 +30,7 @@ const COLUMNS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
-    /// Columns by the spread of their ranks, labels by one over their deviation.
+    /// Columns by the spread of their ranks, labels by one over the root of their deviation.
     Spread,
     /// As they come.
     None,
@@ -67,7 +69,7 @@ impl Weighting {
         // One row has no deviation at all.
         let divisor = |j: usize| match moments(column(j)).1.max(least) {
             0.0 => 1.0,
-            deviation => deviation,
+            deviation => deviation.sqrt(),
         };
         let divisors: Vec<f64> = (0..targets.cols()).map(divisor).collect();
         Mat::from_fn(targets.rows(), targets.cols(), |i, j| targets[(i, j)] / divisors[j])
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_count_alike_but_noise_is_not_blown_up() {
+    fn labels_count_by_their_deviation_but_noise_is_not_blown_up() {
         let b = Mat::from_fn(50, 3, |i, j| match j {
             0 => f64::from(u8::from(i % 2 == 0)),
             1 => f64::from(u8::from(i % 10 == 0)),
@@ -155,7 +157,10 @@ mod tests {
         });
         let seen = Weighting::Spread.targets(&b);
         let deviation = |j: usize| moments((0..50).map(|i| seen[(i, j)])).1;
-        assert!((deviation(0) - 1.0).abs() < 1e-12 && (deviation(1) - 1.0).abs() < 1e-12);
+        // Half and a tenth of the rows: deviations .5 and .3, and their roots afterwards.
+        for (j, before) in [(0, 0.5f64), (1, 0.3)] {
+            assert!((deviation(j) - before.sqrt()).abs() < 1e-12);
+        }
         assert!(deviation(2) < 1e-6);
         assert_eq!(Weighting::None.targets(&b), b);
         let one = Mat::from_vec(1, 1, vec![0.7]);

@@ -150,8 +150,10 @@ pub fn select_features(
         let mut record =
             RolloutRecord { loss_start: environment.loss() / cells, ..RolloutRecord::default() };
         let mut planned = VecDeque::new();
+        let mut worth = vec![0.0; d];
         for step in 0..steps {
             policy.observe(environment.open(), environment.values());
+            environment.open().iter().for_each(|&a| worth[a] += environment.values()[a]);
             if r > 0 && planned.is_empty() {
                 let count = PANEL.min(steps - step);
                 planned = policy.plan(environment.open(), count, &mut actions).into();
@@ -168,7 +170,7 @@ pub fn select_features(
         history.push(record);
         policy.learn(settings.rate);
         if counts {
-            tally.left(environment.open(), environment.values(), &policy.scores);
+            tally.left(environment.open(), environment.values(), &worth);
         }
         observer.checkpoint(&|| checkpoint::pack(&name, &history, &policy.scores, &tally))?;
     }
@@ -194,10 +196,10 @@ fn check(x: &Mat<f32>, targets: &Mat<f32>, budget: usize) -> Result<()> {
 /// What the rollouts that count did with each feature.
 ///
 /// The score of a feature is the mean over these rollouts of the share of steps that were left when it
-/// was selected. A feature that is not selected takes its place among those left by the policy's ψ, and
-/// that place is worth less than one selection in the last step: whatever stands within the budget was
-/// selected. ψ sums what the feature was worth in all states so far; its value in the last state alone
-/// is small, and mostly chance where features are alike.
+/// was selected. A feature that is not selected takes its place among those left by what it was worth in
+/// the states of the rollout together, and that place is worth less than one selection in the last step:
+/// whatever stands within the budget was selected. Its value in the last state alone is small, and mostly
+/// chance where features are alike; so is most of ψ, whose advantages are scaled up in the late states.
 struct Tally {
     steps: usize,
     rollouts: f64,
@@ -239,8 +241,8 @@ impl Tally {
         crate::num::add_assign(&mut self.probability, probabilities);
     }
 
-    fn left(&mut self, open: &[usize], values: &[f64], psi: &[f64]) {
-        let of_open: Vec<f64> = open.iter().map(|&a| psi[a]).collect();
+    fn left(&mut self, open: &[usize], values: &[f64], worth: &[f64]) {
+        let of_open: Vec<f64> = open.iter().map(|&a| worth[a]).collect();
         let places = open.len() as f64;
         for (place, r) in rank(&of_open).iter().enumerate() {
             let a = open[r.feature];

@@ -100,6 +100,21 @@ fn selected_has_one_meaning() {
     assert!(s.history[19].certainty > 5.0 * s.history[0].certainty);
 }
 
+/// Features that no rollout selects are ordered by what they were worth in all of its states, not by what
+/// is left of that in the last one, and stay behind whatever was selected.
+#[test]
+fn features_left_are_ordered_by_their_worth() {
+    let mut tally = Tally::new(4, 2, 1);
+    tally.selected(2, 0, 0.5, &[0.25; 4]);
+    tally.selected(0, 1, 0.1, &[0.25; 4]);
+    let (in_the_end, together) = ([9.0, 0.02, 9.0, 0.01], [9.0, 0.3, 9.0, 0.4]);
+    tally.left(&[1, 3], &in_the_end, &together);
+    let (statistics, score) = tally.finish();
+    let order: Vec<usize> = rank(&score).iter().map(|r| r.feature).collect();
+    assert_eq!(order, [2, 0, 3, 1]);
+    assert_eq!(statistics.credit, [0.1, 0.02, 0.5, 0.01]);
+}
+
 /// Spearman's rank correlation of two rankings.
 fn agreement(a: &Selected, b: &Selected) -> f64 {
     let places = |s: &Selected| {
