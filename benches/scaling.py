@@ -7,16 +7,17 @@ squares on logarithms over the points whose time, less that of the smallest data
 --large adds 100,000 x 100 and 1,000,000 x 100. --write puts the table into docs/performance.md. Needs NumPy.
 """
 import argparse, math, os, pathlib, subprocess, sys, tempfile, time
-import numpy as np
 
 root = pathlib.Path(__file__).resolve().parent.parent
 program = os.environ.get("POMDP_FS", str(root / "target/release/pomdp-fs"))
 arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 arguments.add_argument("--write", action="store_true"); arguments.add_argument("--large", action="store_true")
+arguments.add_argument("--data", nargs=4, metavar=("FILE", "N", "D", "L"), help="only write planted data")
 arguments = arguments.parse_args()
 
 def data(path, n, d, L):
     """Planted data: the labels are linear in the features, plus noise. CSV, written in blocks."""
+    import numpy as np
     rng = np.random.default_rng(0); W = rng.standard_normal((d, L)) / math.sqrt(d)
     with open(path, "w") as f:
         f.write(",".join([f"f{j}" for j in range(d)] + [f"label:y{j}" for j in range(L)]) + "\n")
@@ -26,13 +27,16 @@ def data(path, n, d, L):
 
 def run(n, d, L, threads=1, options=()):
     with tempfile.TemporaryDirectory() as folder:
-        path = folder + "/planted.csv"; data(path, n, d, L)
+        # In a process of its own: the system counts the memory of the one that starts a program as the program's.
+        path = folder + "/planted.csv"; subprocess.run([sys.executable, __file__, "--data", path, str(n), str(d), str(L)], check=True)
         command = [program, "select", path, "--out", folder + "/out", "--noise", "0.2", "--quiet", "--threads", str(threads),
                    "--svm-c", "1", "--set", "epochs1=2", *options, *(() if "--budget" in options else ("--budget", "10"))]
         start = time.perf_counter(); process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         message = process.stderr.read().decode(); _, status, usage = os.wait4(process.pid, 0)
         if status: raise SystemExit(f"{' '.join(command)}: {message}")
         return usage.ru_utime + usage.ru_stime, time.perf_counter() - start, usage.ru_maxrss / 1024
+
+if arguments.data: data(arguments.data[0], *map(int, arguments.data[1:])); raise SystemExit
 
 def exponent(sizes, times):
     points = [(math.log(s), math.log(t)) for s, t in zip(sizes, times) if t > 0]
