@@ -5,7 +5,10 @@
 //! Sound because [`Pieces::check`] found the last piece inside its slices, and no other reaches
 //! further. The features are the caller's promise.
 
-use super::gemm::{Start, Strided, check, sizes};
+#[cfg(any(target_arch = "x86_64", test))]
+use super::gemm::{Start, Strided};
+#[cfg(target_arch = "x86_64")]
+use super::gemm::{check, sizes};
 #[cfg(any(target_arch = "x86_64", test))]
 use super::tiles::{self, K_BLOCK, Operands, Tile};
 
@@ -34,8 +37,9 @@ impl Pieces {
         self.steps.map(|[s, t]| i * s + j * t)
     }
 
-    /// Panics unless [`check`] passes for every piece.
-    pub fn check<T>(
+    /// Panics unless `gemm::check` passes for every piece.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn check<T>(
         &self,
         c: &Strided<&mut [T]>,
         a: &Strided<&[T]>,
