@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::mat::{View, ViewMut};
 use super::reference;
+pub use crate::num::raw::Pieces;
 use crate::num::raw::{Start, Strided};
 use crate::num::{Real, dot, vectorize};
 
@@ -50,21 +51,63 @@ pub fn affine<T: Real>(mut c: ViewMut<'_, T>, row: &[T], a: View<'_, T>, b: View
     }
 }
 
-/// C_st ← [`dot`] of row s of A and row t of B, bit for bit: the order of sums is not that of [`gemm`].
-pub fn dots<T: Real>(mut c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
-    if T::DOTS(contiguous(c.reborrow()), strided(a), strided(b)) {
+/// C ← C + A₁·B₁, then + A₂·B₂, and so on: the inner dimension cut into `parts` of equal length. The same
+/// bits as that many calls of [`gemm`].
+pub fn add_products<T: Real>(mut c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>, parts: usize) {
+    let length = a.cols / parts.max(1);
+    assert_eq!(length * parts, a.cols, "add_products: parts of equal length");
+    if length == 0 || T::SUMS(length, contiguous(c.reborrow()), strided(a), strided(b)) {
         return;
     }
-    vectorize(
-        #[inline(always)]
-        || {
-            for s in 0..a.rows {
-                for t in 0..b.rows {
-                    c.row_mut(s)[t] = dot(a.row(s), b.row(t));
+    for from in (0..a.cols).step_by(length) {
+        let rows = a.t().slice_rows(from, from + length).t();
+        gemm(Acc::Add, c.reborrow(), rows, b.slice_rows(from, from + length));
+    }
+}
+
+/// C_ij ← A_ij · B_ij for all `pieces`; the views are those of the first piece and reach to the end of
+/// their matrices. The same bits as [`gemm`] for each piece.
+pub fn gemm_pieces<T: Real>(pieces: Pieces, c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
+    let mut c = c;
+    if T::PRODUCTS(pieces, contiguous(c.reborrow()), strided(a), strided(b)) {
+        return;
+    }
+    for offsets in pieces.offsets() {
+        let (c, a, b) = at(offsets, c.reborrow(), a, b);
+        gemm(Acc::Set, c, a, b);
+    }
+}
+
+/// C_st ← [`dot`] of row s of A and row t of B in all `pieces`, bit for bit: the order of sums is not
+/// that of [`gemm`].
+pub fn dots<T: Real>(pieces: Pieces, mut c: ViewMut<'_, T>, a: View<'_, T>, b: View<'_, T>) {
+    if T::DOTS(pieces, contiguous(c.reborrow()), strided(a), strided(b)) {
+        return;
+    }
+    for offsets in pieces.offsets() {
+        let (mut c, a, b) = at(offsets, c.reborrow(), a, b);
+        vectorize(
+            #[inline(always)]
+            || {
+                for s in 0..a.rows {
+                    for t in 0..b.rows {
+                        c.row_mut(s)[t] = dot(a.row(s), b.row(t));
+                    }
                 }
-            }
-        },
-    );
+            },
+        );
+    }
+}
+
+/// The piece that begins so many entries behind the first one.
+fn at<'a, T>(
+    [to, left, right]: [usize; 3],
+    c: ViewMut<'a, T>,
+    a: View<'a, T>,
+    b: View<'a, T>,
+) -> (ViewMut<'a, T>, View<'a, T>, View<'a, T>) {
+    let c = ViewMut { data: &mut c.data[to..], ..c };
+    (c, View { data: &a.data[left..], ..a }, View { data: &b.data[right..], ..b })
 }
 
 /// The same product, bit for bit, with the rows of C shared among rayon's threads.
@@ -179,6 +222,7 @@ mod tests {
             let (a, b) = (random::<f32>(m, k + 3, "a"), random::<f32>(2 * n, k + 1, "b"));
             let mut c = Mat::from_fn(m, n + 2, |_, _| 9.0);
             dots(
+                Pieces::ONE,
                 c.view_mut().columns(1, n + 1),
                 a.view().columns(2, k + 2),
                 b.view().every(2).columns(0, k),
@@ -193,11 +237,86 @@ mod tests {
         }
     }
 
+    /// Parts short and long, of equal length, in f32 and in a type without fast sums.
+    #[test]
+    fn products_of_parts_are_added_in_order() {
+        fn run<T: Real>(m: usize, length: usize, n: usize, parts: usize) {
+            let (a, b) = (random::<T>(parts * length, m, "a"), random::<T>(parts * length, n, "b"));
+            let mut c = random::<T>(m, n, "c");
+            let mut want = c.clone();
+            for k in 0..parts {
+                let (from, to) = (k * length, (k + 1) * length);
+                let (a, b) = (a.view().slice_rows(from, to), b.view().slice_rows(from, to));
+                reference::gemm(Acc::Add, want.view_mut(), a.t(), b);
+            }
+            add_products(c.view_mut(), a.view().t(), b.view(), parts);
+            assert!(c == want, "{m}×{length}×{n}, {parts} parts");
+        }
+        for (m, length, n, parts) in [
+            (8, 64, 32, 4),
+            (130, 32, 50, 3),
+            (5, 257, 40, 2),
+            (3, 1, 1, 5),
+            (2, 7, 3, 1),
+            (2, 0, 3, 2),
+        ] {
+            run::<f32>(m, length, n, parts);
+            run::<f64>(m, length, n, parts);
+        }
+        run::<f32>(140, 20, 256, 3);
+    }
+
+    /// Heads of several instances, in f32 and in a type without fast products of pieces.
+    #[test]
+    fn pieces_equal_products_of_their_own() {
+        fn run<T: Real>(rows: usize, keys: usize, head: usize) {
+            let (instances, heads) = (3, 2);
+            let q = random::<T>(instances * rows, heads * head, "q");
+            let k = random::<T>(instances * keys, heads * head, "k");
+            fn first<T: Real>(m: &Mat<T>, rows: usize, head: usize) -> View<'_, T> {
+                m.view().slice_rows(0, rows).columns(0, head)
+            }
+            let steps = |rows: usize| [rows * heads * head, head];
+            let a_step = [rows * heads * keys, keys];
+            let pieces = |steps| Pieces { counts: [instances, heads], steps };
+            let part = |m: &Mat<T>, rows: usize, i: usize, h: usize| {
+                Mat::from_fn(rows, head, |r, c| m[(i * rows + r, h * head + c)])
+            };
+            let mut scores = Mat::<T>::zeros(instances * rows * heads, keys);
+            let (all, step) = (
+                scores.view_mut().slice_rows(0, rows * heads),
+                pieces([a_step, steps(rows), steps(keys)]),
+            );
+            dots(step, all.every(heads), first(&q, rows, head), first(&k, keys, head));
+            let mut out = Mat::<T>::zeros(instances * rows, heads * head);
+            let to = out.view_mut().slice_rows(0, rows).columns(0, head);
+            let a = scores.view().slice_rows(0, rows * heads).every(heads);
+            gemm_pieces(pieces([steps(rows), a_step, steps(keys)]), to, a, first(&k, keys, head));
+            for (i, h) in [(0, 0), (0, 1), (1, 1), (2, 0), (2, 1)] {
+                let (q, k) = (part(&q, rows, i, h), part(&k, keys, i, h));
+                let mut a = Mat::zeros(rows, keys);
+                for s in 0..rows {
+                    for t in 0..keys {
+                        a[(s, t)] = dot(q.row(s), k.row(t));
+                        assert!(scores[((i * rows + s) * heads + h, t)] == a[(s, t)]);
+                    }
+                }
+                let mut want = Mat::zeros(rows, head);
+                reference::gemm(Acc::Set, want.view_mut(), a.view(), k.view());
+                assert!(part(&out, rows, i, h) == want, "{rows} {keys} {head}");
+            }
+        }
+        for (rows, keys, head) in [(2, 2, 32), (1, 2, 32), (16, 16, 32), (3, 5, 8), (4, 4, 7)] {
+            run::<f32>(rows, keys, head);
+            run::<f64>(rows, keys, head);
+        }
+    }
+
     #[test]
     #[should_panic(expected = "gemm: 2×3 times 4×5 into 2×5")]
     fn shapes_of_products_of_rows_are_checked() {
         let (a, b) = (Mat::<f32>::zeros(2, 3), Mat::zeros(5, 4));
-        dots(Mat::zeros(2, 5).view_mut(), a.view(), b.view());
+        dots(Pieces::ONE, Mat::zeros(2, 5).view_mut(), a.view(), b.view());
     }
 
     #[test]

@@ -4,36 +4,48 @@ use crate::num::{Real, all_finite};
 use crate::{Error, Result};
 
 /// A dense matrix, row after row. Rows can be added or dropped without losing the allocation, so a
-/// workspace sized once serves every smaller batch.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// workspace sized once serves every smaller batch. A matrix may also show a part of its rows
+/// ([`Mat::show`]): then it is that part.
+#[derive(Clone, Debug, Default)]
 pub struct Mat<T> {
     data: Vec<T>,
+    /// Entries in front of the first row that is shown.
+    hidden: usize,
     rows: usize,
     cols: usize,
+}
+
+impl<T: PartialEq> PartialEq for Mat<T> {
+    fn eq(&self, other: &Self) -> bool {
+        let shown = |m: &Self| m.hidden..m.hidden + m.rows * m.cols;
+        (self.rows, self.cols) == (other.rows, other.cols)
+            && self.data[shown(self)] == other.data[shown(other)]
+    }
 }
 
 impl<T: Real> Mat<T> {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Mat { data: vec![T::ZERO; rows * cols], rows, cols }
+        Mat { data: vec![T::ZERO; rows * cols], hidden: 0, rows, cols }
     }
 
     /// Takes `data`, row after row.
     pub fn from_vec(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "from_vec: {rows}×{cols}");
-        Mat { data, rows, cols }
+        Mat { data, hidden: 0, rows, cols }
     }
 
     /// Entry (i, j) is `f(i, j)`.
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> T) -> Self {
         let data = (0..rows * cols).map(|k| f(k / cols, k % cols)).collect();
-        Mat { data, rows, cols }
+        Mat { data, hidden: 0, rows, cols }
     }
 
     /// The same matrix in another precision.
     pub fn cast<U: Real>(&self) -> Mat<U> {
         Mat {
-            data: self.data.iter().map(|x| U::from_f64(x.to_f64())).collect(),
+            data: self.as_slice().iter().map(|x| U::from_f64(x.to_f64())).collect(),
+            hidden: 0,
             rows: self.rows,
             cols: self.cols,
         }
@@ -52,7 +64,7 @@ impl<T: Real> Mat<T> {
     pub fn gather_rows(&mut self, other: &Mat<T>, rows: &[usize]) {
         self.data.clear();
         rows.iter().for_each(|&i| self.data.extend_from_slice(other.row(i)));
-        (self.rows, self.cols) = (rows.len(), other.cols);
+        (self.hidden, self.rows, self.cols) = (0, rows.len(), other.cols);
     }
 
     /// The given columns, in that order.
@@ -67,30 +79,42 @@ impl<T: Real> Mat<T> {
 
     /// Sets the number of rows; new rows are zero, the capacity never shrinks.
     pub fn set_rows(&mut self, rows: usize) {
-        self.data.resize(rows * self.cols, T::ZERO);
-        self.rows = rows;
+        if rows != self.rows {
+            self.data.resize(self.hidden + rows * self.cols, T::ZERO);
+            self.rows = rows;
+        }
+    }
+
+    /// Shows `rows` rows from row `from` of all that it ever had on; new rows are zero, the others keep
+    /// their entries, shown or not.
+    pub fn show(&mut self, from: usize, rows: usize) {
+        let end = (from + rows) * self.cols;
+        if self.data.len() < end {
+            self.data.resize(end, T::ZERO);
+        }
+        (self.hidden, self.rows) = (from * self.cols, rows);
     }
 
     /// Sets both sizes, in the memory it has; the entries are not what they were.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.data.resize(rows * cols, T::ZERO);
-        (self.rows, self.cols) = (rows, cols);
+        (self.hidden, self.rows, self.cols) = (0, rows, cols);
     }
 
     /// Overwrites every entry.
     pub fn fill(&mut self, value: T) {
-        self.data.fill(value);
+        self.as_mut_slice().fill(value);
     }
 
     /// Fails with the place of the first value that is infinite or NaN; `what` are these values
     /// ("features").
     pub fn check_finite(&self, what: &str) -> Result<()> {
-        if all_finite(&self.data) {
+        if all_finite(self.as_slice()) {
             return Ok(());
         }
-        let at = self.data.iter().position(|v| !v.is_finite()).unwrap_or_default();
+        let at = self.as_slice().iter().position(|v| !v.is_finite()).unwrap_or_default();
         let (row, column) = (at / self.cols, at % self.cols);
-        let found = format!("{} in row {row}, column {column} (from 0)", self.data[at]);
+        let found = format!("{} in row {row}, column {column} (from 0)", self.as_slice()[at]);
         Err(Error::found(found, format!("finite {what}")))
     }
 
@@ -106,39 +130,42 @@ impl<T: Real> Mat<T> {
 
     /// All values, row after row.
     pub fn as_slice(&self) -> &[T] {
-        &self.data
+        &self.data[self.hidden..][..self.rows * self.cols]
     }
 
     /// All values, writable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        &mut self.data
+        &mut self.data[self.hidden..][..self.rows * self.cols]
     }
 
     /// Row i.
     #[inline]
     pub fn row(&self, i: usize) -> &[T] {
-        &self.data[i * self.cols..(i + 1) * self.cols]
+        &self.as_slice()[i * self.cols..][..self.cols]
     }
 
     /// Row i, writable.
     #[inline]
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
-        &mut self.data[i * self.cols..(i + 1) * self.cols]
+        &mut self.data[self.hidden + i * self.cols..][..self.cols]
     }
 
     /// Row after row. A matrix without columns has no rows to show.
     pub fn rows_iter(&self) -> std::slice::ChunksExact<'_, T> {
-        self.data.chunks_exact(self.cols.max(1))
+        self.as_slice().chunks_exact(self.cols.max(1))
     }
 
     /// The whole matrix.
     pub fn view(&self) -> View<'_, T> {
-        View::new(&self.data, self.rows, self.cols)
+        View::new(self.as_slice(), self.rows, self.cols)
     }
 
     /// The whole matrix, writable.
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
-        ViewMut::new(&mut self.data, self.rows, self.cols)
+        {
+            let (rows, cols) = (self.rows, self.cols);
+            ViewMut::new(self.as_mut_slice(), rows, cols)
+        }
     }
 }
 
@@ -147,7 +174,7 @@ impl<T: Real> std::ops::Index<(usize, usize)> for Mat<T> {
     #[inline]
     fn index(&self, (i, j): (usize, usize)) -> &T {
         debug_assert!(j < self.cols);
-        &self.data[i * self.cols + j]
+        &self.data[self.hidden + i * self.cols + j]
     }
 }
 
@@ -155,7 +182,7 @@ impl<T: Real> std::ops::IndexMut<(usize, usize)> for Mat<T> {
     #[inline]
     fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut T {
         debug_assert!(j < self.cols);
-        &mut self.data[i * self.cols + j]
+        &mut self.data[self.hidden + i * self.cols + j]
     }
 }
 
@@ -320,57 +347,5 @@ impl<'a, T: Real> ViewMut<'a, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_show_the_right_entries() {
-        let m = Mat::from_fn(6, 4, |i, j| (10 * i + j) as f64);
-        assert_eq!(m.view().t().get(3, 5), 53.0);
-        assert_eq!(m.view().every(3).row(1), &[30.0, 31.0, 32.0, 33.0]);
-        assert_eq!(m.view().every(4).rows(), 2);
-        assert_eq!(m.view().columns(1, 3).row(2), &[21.0, 22.0]);
-        assert_eq!(m.view().slice_rows(2, 5).row(0)[0], 20.0);
-        assert_eq!(m.view().skip_rows(1).every(2).row(2)[0], 50.0);
-        assert_eq!(m.select_rows(&[5, 0]).row(0), m.row(5));
-        let mut gathered = Mat::zeros(9, 1);
-        gathered.gather_rows(&m, &[5, 0]);
-        assert_eq!(gathered, m.select_rows(&[5, 0]));
-        assert_eq!(m.select_cols(&[3, 1]).row(1), &[13.0, 11.0]);
-        assert_eq!(m.transposed()[(2, 4)], 42.0);
-        let mut w = m.clone();
-        w.view_mut().every(2).columns(2, 4).row_mut(1)[0] = -1.0;
-        assert_eq!(w[(2, 2)], -1.0);
-        w.view_mut().skip_rows(1).every(3).row_mut(1)[3] = -2.0;
-        assert_eq!(w[(4, 3)], -2.0);
-        w.reshape(4, 6);
-        assert_eq!((w.rows(), w.cols(), w.as_slice().len()), (4, 6, 24));
-        w.reshape(6, 4);
-        w.set_rows(2);
-        w.set_rows(3);
-        assert_eq!(w.row(2), &[0.0; 4]);
-    }
-
-    #[test]
-    fn values_that_are_not_finite_are_found() {
-        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let mut m = Mat::<f32>::zeros(3, 4);
-            m.check_finite("numbers").unwrap();
-            m[(2, 1)] = bad;
-            let e = m.check_finite("numbers").unwrap_err();
-            let want = format!("found {bad} in row 2, column 1 (from 0), expected finite numbers");
-            assert_eq!(e.message(), want);
-        }
-    }
-
-    #[test]
-    fn empty_matrices_are_harmless() {
-        let m = Mat::<f32>::zeros(0, 5);
-        assert_eq!(m.rows_iter().count(), 0);
-        assert_eq!(Mat::<f32>::zeros(3, 0).view().columns(0, 0).cols(), 0);
-        assert_eq!(m.view().every(2).rows(), 0);
-        assert_eq!(m.view().skip_rows(1).rows(), 0);
-        assert_eq!(m.clone().view_mut().skip_rows(2).rows(), 0);
-        m.check_finite("numbers").unwrap();
-    }
-}
+#[path = "mat_tests.rs"]
+mod tests;

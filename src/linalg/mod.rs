@@ -7,5 +7,5 @@ pub mod nearest;
 pub mod reference;
 mod shortlist;
 
-pub use gemm::{Acc, affine, dots, gemm, gemm_parallel};
+pub use gemm::{Acc, Pieces, add_products, affine, dots, gemm, gemm_parallel, gemm_pieces};
 pub use mat::{Mat, View, ViewMut};

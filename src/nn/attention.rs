@@ -5,11 +5,10 @@
 //! ∂ℓ/∂v_t = Σ_s A_st G_s; a_st = G_s · v_t; ∂ℓ/∂score_st = A_st (a_st − Σ_u A_su a_su);
 //! ∂ℓ/∂q_s = Σ_t ∂ℓ/∂score_st k_t / √d_head, and likewise for k.
 //!
-//! Scores and slopes are products of rows, the other four sums small matrix products, each head by itself.
+//! Scores and slopes are products of rows, the other four sums small matrix products, all heads of all
+//! instances in one call.
 
-use std::ops::Range;
-
-use crate::linalg::{Acc, Mat, View, ViewMut, dots, gemm};
+use crate::linalg::{Mat, Pieces, View, ViewMut, dots, gemm_pieces};
 use crate::num::{Real, max, vectorize};
 
 /// Sizes of an attention call.
@@ -31,13 +30,15 @@ impl Shape {
     }
 }
 
+/// Numbers of A that are made at a time: they stay in the nearest cache.
+const AT_A_TIME: usize = 2048;
+
 /// out and A from q (B·queries × D) and kv (B·keys × 2D, keys then values).
 /// A is stored with one row per (query row, head): B·queries·heads × keys.
 pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat<T>, shape: Shape) {
     let Shape { heads, keys, queries, others_only } = shape;
     assert!(!others_only || queries == keys, "each key has a query of its own");
     let width = q.cols();
-    let head = width / heads;
     let scale = shape.scale::<T>(width);
     out.set_rows(q.rows());
     att.set_rows(q.rows() * heads);
@@ -45,42 +46,37 @@ pub fn forward<T: Real>(out: &mut Mat<T>, att: &mut Mat<T>, q: &Mat<T>, kv: &Mat
         // There are no others: nothing is attended to.
         out.fill(T::ZERO);
         att.fill(T::ZERO);
+    }
+    if q.rows() == 0 || (others_only && keys == 1) {
         return;
     }
-    for instance in 0..q.rows() / queries {
-        let (queries_of, keys_of) = (piece(instance, queries), piece(instance, keys));
-        for h in 0..heads {
-            let (of_head, values) = (piece(h, head), piece(heads + h, head));
-            let scores =
-                att.view_mut().slice_rows(queries_of.start * heads + h, queries_of.end * heads);
-            let mut scores = scores.every(heads);
-            let query = part(q, &queries_of, &of_head);
-            dots(scores.reborrow(), query, part(kv, &keys_of, &of_head));
-            vectorize(
-                #[inline(always)]
-                || {
-                    for s in 0..queries {
-                        let a = scores.row_mut(s);
-                        for v in a.iter_mut() {
-                            *v *= scale;
-                        }
-                        if others_only {
-                            // e^(−∞) is exactly 0, and so is all that the backward pass makes of it.
-                            a[s] = T::NEG_INFINITY;
-                        }
-                        softmax(a);
-                    }
-                },
-            );
-            let out = out.view_mut().slice_rows(queries_of.start, queries_of.end);
-            let out = out.columns(of_head.start, of_head.end);
-            gemm(Acc::Set, out, scores.view(), part(kv, &keys_of, &values));
-        }
-    }
+    let parts = Parts { shape, instances: q.rows() / queries, width };
+    dots(
+        parts.each(Of::Scores, Of::Queries, Of::Keys),
+        parts.scores_mut(att.as_mut_slice()),
+        parts.queries(q),
+        parts.keys(kv, 0),
+    );
+    let rows = (AT_A_TIME / keys).max(1);
+    vectorize(
+        #[inline(always)]
+        || {
+            for (k, a) in att.as_mut_slice().chunks_mut(rows * keys).enumerate() {
+                let hidden = |row: usize| others_only.then_some((k * rows + row) / heads % keys);
+                softmax(a, keys, scale, hidden);
+            }
+        },
+    );
+    gemm_pieces(
+        parts.each(Of::Queries, Of::Scores, Of::Keys),
+        parts.queries_mut(out),
+        parts.scores(att.as_slice()),
+        parts.keys(kv, width),
+    );
 }
 
 /// dq and dkv from dout and what the forward pass saved in `att`; both are set. `dscores` is room for the
-/// slopes of one head of one instance.
+/// slopes of all scores.
 pub fn backward<T: Real>(
     dq: &mut Mat<T>,
     dkv: &mut Mat<T>,
@@ -93,74 +89,148 @@ pub fn backward<T: Real>(
 ) {
     let Shape { heads, keys, queries, .. } = shape;
     let width = q.cols();
-    let head = width / heads;
     let scale = shape.scale::<T>(width);
     dq.set_rows(q.rows());
     dkv.set_rows(kv.rows());
-    dscores.resize(queries * keys, T::ZERO);
-    for instance in 0..q.rows() / queries {
-        let (queries_of, keys_of) = (piece(instance, queries), piece(instance, keys));
-        for h in 0..heads {
-            let (of_head, values) = (piece(h, head), piece(heads + h, head));
-            let a = att.view().slice_rows(queries_of.start * heads + h, queries_of.end * heads);
-            let a = a.every(heads);
-            let g = part(dout, &queries_of, &of_head);
-            let mut slopes = ViewMut::new(dscores, queries, keys);
-            dots(slopes.reborrow(), g, part(kv, &keys_of, &values));
-            vectorize(
-                #[inline(always)]
-                || {
-                    for s in 0..queries {
-                        let (a, slopes) = (a.row(s), slopes.row_mut(s));
-                        // mean = Σ_u A_u a_u, the rank-one term of the softmax Jacobian.
-                        let mut mean = T::ZERO;
-                        for t in 0..keys {
-                            mean = a[t].mul_add(slopes[t], mean);
-                        }
-                        for t in 0..keys {
-                            slopes[t] = scale * a[t] * (slopes[t] - mean);
-                        }
-                    }
-                },
-            );
-            let slopes = slopes.view();
-            let dquery = dq.view_mut().slice_rows(queries_of.start, queries_of.end);
-            let dquery = dquery.columns(of_head.start, of_head.end);
-            gemm(Acc::Set, dquery, slopes, part(kv, &keys_of, &of_head));
-            let mut dpair = dkv.view_mut().slice_rows(keys_of.start, keys_of.end);
-            let dkey = dpair.reborrow().columns(of_head.start, of_head.end);
-            gemm(Acc::Set, dkey, slopes.t(), part(q, &queries_of, &of_head));
-            let dvalue = dpair.columns(values.start, values.end);
-            gemm(Acc::Set, dvalue, a.t(), g);
+    dscores.resize(q.rows() * heads * keys, T::ZERO);
+    if q.rows() == 0 {
+        return;
+    }
+    let parts = Parts { shape, instances: q.rows() / queries, width };
+    dots(
+        parts.each(Of::Scores, Of::Queries, Of::Keys),
+        parts.scores_mut(dscores),
+        parts.queries(dout),
+        parts.keys(kv, width),
+    );
+    vectorize(
+        #[inline(always)]
+        || {
+            let rows = att.as_slice().chunks_exact(keys).zip(dscores.chunks_exact_mut(keys));
+            for (a, slopes) in rows {
+                // mean = Σ_u A_u a_u, the rank-one term of the softmax Jacobian.
+                let mut mean = T::ZERO;
+                for t in 0..keys {
+                    mean = a[t].mul_add(slopes[t], mean);
+                }
+                for t in 0..keys {
+                    slopes[t] = scale * a[t] * (slopes[t] - mean);
+                }
+            }
+        },
+    );
+    let slopes = parts.scores(dscores);
+    gemm_pieces(
+        parts.each(Of::Queries, Of::Scores, Of::Keys),
+        parts.queries_mut(dq),
+        slopes,
+        parts.keys(kv, 0),
+    );
+    let of_keys = parts.each(Of::Keys, Of::Scores, Of::Queries);
+    gemm_pieces(of_keys, parts.keys_mut(dkv, 0), slopes.t(), parts.queries(q));
+    gemm_pieces(
+        of_keys,
+        parts.keys_mut(dkv, width),
+        parts.scores(att.as_slice()).t(),
+        parts.queries(dout),
+    );
+}
+
+/// In place: softmax of scale · a, row by row, shifted by the maximum; `hidden` names the column of a row
+/// that is left out.
+#[inline(always)]
+fn softmax<T: Real>(a: &mut [T], keys: usize, scale: T, hidden: impl Fn(usize) -> Option<usize>) {
+    for (row, a) in a.chunks_exact_mut(keys).enumerate() {
+        for v in a.iter_mut() {
+            *v *= scale;
+        }
+        if let Some(s) = hidden(row) {
+            // e^(−∞) is exactly 0, and so is all that the backward pass makes of it.
+            a[s] = T::NEG_INFINITY;
+        }
+        let top = max(a);
+        for v in a.iter_mut() {
+            *v -= top;
+        }
+    }
+    // All rows in one loop: a row may be as short as two keys, and the sum of a row has an order.
+    for v in a.iter_mut() {
+        *v = v.exp();
+    }
+    for a in a.chunks_exact_mut(keys) {
+        let mut total = T::ZERO;
+        for &mut v in a.iter_mut() {
+            total += v;
+        }
+        let factor = T::ONE / total;
+        for v in a.iter_mut() {
+            *v *= factor;
         }
     }
 }
 
-/// Piece number `k` of pieces of `size`.
-fn piece(k: usize, size: usize) -> Range<usize> {
-    k * size..(k + 1) * size
+/// What the rows of a matrix belong to.
+#[derive(Clone, Copy)]
+enum Of {
+    /// B·queries × D.
+    Queries,
+    /// B·keys × 2D.
+    Keys,
+    /// B·queries·heads × keys.
+    Scores,
 }
 
-/// The rows of one instance and the columns of one head.
-fn part<'a, T: Real>(m: &'a Mat<T>, rows: &Range<usize>, columns: &Range<usize>) -> View<'a, T> {
-    m.view().slice_rows(rows.start, rows.end).columns(columns.start, columns.end)
+/// The pieces of one instance and one head.
+#[derive(Clone, Copy)]
+struct Parts {
+    shape: Shape,
+    instances: usize,
+    width: usize,
 }
 
-/// In place, shifted by the maximum.
-#[inline(always)]
-fn softmax<T: Real>(a: &mut [T]) {
-    let top = max(a);
-    // Two loops: the exponentials are independent, the sum has an order.
-    for v in a.iter_mut() {
-        *v = (*v - top).exp();
+impl Parts {
+    fn head(&self) -> usize {
+        self.width / self.shape.heads
     }
-    let mut total = T::ZERO;
-    for &mut v in a.iter_mut() {
-        total += v;
+
+    /// All pieces of the product C ← A·B of such matrices.
+    fn each(&self, c: Of, a: Of, b: Of) -> Pieces {
+        let Shape { heads, keys, queries, .. } = self.shape;
+        let steps = |of| match of {
+            Of::Queries => [queries * self.width, self.head()],
+            Of::Keys => [keys * 2 * self.width, self.head()],
+            Of::Scores => [queries * heads * keys, keys],
+        };
+        Pieces { counts: [self.instances, heads], steps: [c, a, b].map(steps) }
     }
-    let factor = T::ONE / total;
-    for v in a.iter_mut() {
-        *v *= factor;
+
+    fn queries<'a, T: Real>(&self, m: &'a Mat<T>) -> View<'a, T> {
+        m.view().slice_rows(0, self.shape.queries).columns(0, self.head())
+    }
+
+    fn queries_mut<'a, T: Real>(&self, m: &'a mut Mat<T>) -> ViewMut<'a, T> {
+        m.view_mut().slice_rows(0, self.shape.queries).columns(0, self.head())
+    }
+
+    /// Keys from column 0 on, values from column D on.
+    fn keys<'a, T: Real>(&self, m: &'a Mat<T>, from: usize) -> View<'a, T> {
+        m.view().slice_rows(0, self.shape.keys).columns(from, from + self.head())
+    }
+
+    fn keys_mut<'a, T: Real>(&self, m: &'a mut Mat<T>, from: usize) -> ViewMut<'a, T> {
+        m.view_mut().slice_rows(0, self.shape.keys).columns(from, from + self.head())
+    }
+
+    fn scores<'a, T: Real>(&self, all: &'a [T]) -> View<'a, T> {
+        let Shape { heads, keys, queries, .. } = self.shape;
+        let all = View::new(all, self.instances * queries * heads, keys);
+        all.slice_rows(0, queries * heads).every(heads)
+    }
+
+    fn scores_mut<'a, T: Real>(&self, all: &'a mut [T]) -> ViewMut<'a, T> {
+        let Shape { heads, keys, queries, .. } = self.shape;
+        let all = ViewMut::new(all, self.instances * queries * heads, keys);
+        all.slice_rows(0, queries * heads).every(heads)
     }
 }
 

@@ -19,8 +19,8 @@ use super::init::Init;
 use super::layernorm::{LayerNorm, NormSaved};
 use super::linear::Linear;
 use super::params::Layout;
-use crate::linalg::{Acc, Mat};
-use crate::num::{Real, add_assign, mul_assign};
+use crate::linalg::{Acc, Mat, View, ViewMut};
+use crate::num::{Real, add_assign, mul_assign, vectorize};
 
 /// Where the layer norms stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +170,36 @@ impl Block {
         self.shape.keys / self.shape.queries
     }
 
+    /// Shows batches `first` … `first + parts − 1` of `rows` instances in what was saved ([`Mat::show`]).
+    /// The backward pass of a pre-norm block does not read h₁, which has one place for all batches.
+    pub fn show<T: Real>(
+        &self,
+        saved: &mut BlockSaved<T>,
+        first: usize,
+        parts: usize,
+        rows: usize,
+    ) {
+        let Shape { heads, keys, queries, .. } = self.shape;
+        let pre = self.place == NormPlace::Pre;
+        let BlockSaved { norm1, a, q, kv, att, mixed, h1, norm2, f, hidden, slope, .. } = saved;
+        // Rows of a batch.
+        let (all, carried) = (rows * keys, rows * queries);
+        let normed = if pre { all } else { carried };
+        norm1.show(first * normed, parts * normed);
+        for m in [a, kv] {
+            m.show(first * all, parts * all);
+        }
+        att.show(first * carried * heads, parts * carried * heads);
+        norm2.show(first * carried, parts * carried);
+        for m in [q, mixed, f, hidden, slope] {
+            m.show(first * carried, parts * carried);
+        }
+        match pre {
+            true => h1.show(0, carried),
+            false => h1.show(first * carried, parts * carried),
+        }
+    }
+
     /// out (B·queries × D) from inp (B·keys × D).
     pub fn forward<T: Real>(
         &self,
@@ -198,9 +228,7 @@ impl Block {
         let s1 = if pre { &mut saved.h1 } else { &mut *out };
         self.output.forward(s1.view_mut(), saved.mixed.view(), p);
         apply(s1, in_use(&saved.masks, saved.dropping).map(|m| &m.attention));
-        for i in 0..carried {
-            add_assign(s1.row_mut(i), inp.row(i * step));
-        }
+        add_rows(s1.view_mut(), inp.view().every(step));
         if !pre {
             self.norm1.forward(&mut saved.h1, &mut saved.norm1, out, p);
         }
@@ -223,7 +251,8 @@ impl Block {
         }
     }
 
-    /// dinp from dout, read from the bottom of `forward` upwards; parameter gradients accumulate.
+    /// dinp from dout, read from the bottom of `forward` upwards; parameter gradients accumulate, with the
+    /// bits of `parts` passes over as many batches that lie one below the other.
     pub fn backward<T: Real>(
         &self,
         dinp: &mut Mat<T>,
@@ -233,6 +262,7 @@ impl Block {
         p: &[T],
         saved: &BlockSaved<T>,
         scratch: &mut Scratch<T>,
+        parts: usize,
     ) {
         let step = self.step();
         let pre = self.place == NormPlace::Pre;
@@ -249,13 +279,13 @@ impl Block {
         let ds2 = if pre { dout } else { &w.ds };
         let dbranch = masked(&mut w.dbranch, ds2, masks.map(|m| &m.output));
         let dhidden = Some((Acc::Set, w.dhidden.view_mut()));
-        self.down.backward(dhidden, dp, dbranch.view(), saved.hidden.view(), p);
+        self.down.backward_in_parts(parts, dhidden, dp, dbranch.view(), saved.hidden.view(), p);
         apply(&mut w.dhidden, masks.map(|m| &m.hidden));
         mul_assign(w.dhidden.as_mut_slice(), saved.slope.as_slice());
         // f = LN2(h1) (pre) or h1 (post)
         let f = if pre { &saved.f } else { &saved.h1 };
         let df = Some((Acc::Set, w.df.view_mut()));
-        self.up.backward(df, dp, w.dhidden.view(), f.view(), p);
+        self.up.backward_in_parts(parts, df, dp, w.dhidden.view(), f.view(), p);
 
         // h1 = s1 (pre) or LN1(s1) (post); s1 = h + drop(mixed · Wₒ + bₒ)
         if pre {
@@ -267,23 +297,21 @@ impl Block {
         }
         let dbranch = masked(&mut w.dbranch, &w.ds, masks.map(|m| &m.attention));
         let dmixed = Some((Acc::Set, w.dmixed.view_mut()));
-        self.output.backward(dmixed, dp, dbranch.view(), saved.mixed.view(), p);
+        self.output.backward_in_parts(parts, dmixed, dp, dbranch.view(), saved.mixed.view(), p);
         let (q, kv, att) = (&saved.q, &saved.kv, &saved.att);
         let (dq, dkv, dscores) = (&mut w.dq, &mut w.dkv, &mut w.dscores);
         attention::backward(dq, dkv, &w.dmixed, q, kv, att, dscores, self.shape);
         let a = if pre { &saved.a } else { inp };
         let da = if pre { &mut w.da } else { &mut *dinp };
-        da.set_rows(inp.rows());
+        da.set_rows(w.dkv.rows());
         let target = Some((Acc::Set, da.view_mut()));
-        self.key_value.backward(target, dp, w.dkv.view(), a.view(), p);
+        self.key_value.backward_in_parts(parts, target, dp, w.dkv.view(), a.view(), p);
         let target = Some((Acc::Add, da.view_mut().every(step)));
-        self.query.backward(target, dp, w.dq.view(), a.view().every(step), p);
+        self.query.backward_in_parts(parts, target, dp, w.dq.view(), a.view().every(step), p);
         if pre {
             self.norm1.backward(dinp, dp, w.da.view(), p, &saved.norm1);
         }
-        for i in 0..w.ds.rows() {
-            add_assign(dinp.row_mut(i * step), w.ds.row(i));
-        }
+        add_rows(dinp.view_mut().every(step), w.ds.view());
     }
 }
 
@@ -328,6 +356,20 @@ fn masked<'a, T: Real>(room: &'a mut Mat<T>, d: &'a Mat<T>, mask: Option<&Mat<T>
     room.as_mut_slice().copy_from_slice(d.as_slice());
     apply(room, mask);
     room
+}
+
+/// y ← y + x, row by row.
+fn add_rows<T: Real>(mut y: ViewMut<'_, T>, x: View<'_, T>) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for i in 0..x.rows() {
+                for (y, &x) in y.row_mut(i).iter_mut().zip(x.row(i)) {
+                    *y += x;
+                }
+            }
+        },
+    );
 }
 
 fn apply<T: Real>(x: &mut Mat<T>, mask: Option<&Mat<T>>) {

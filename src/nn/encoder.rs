@@ -118,6 +118,8 @@ pub struct Workspace<T> {
     dh: [Mat<T>; 2],
     /// For the last block, and for the others: matrices that shrink and grow again are cleared each time.
     scratch: [Scratch<T>; 2],
+    /// Batches that lie one below the other: 1 unless several are shown ([`Encoder::show`]).
+    parts: usize,
 }
 
 impl<T: Real> Workspace<T> {
@@ -183,7 +185,29 @@ impl Encoder {
             dcls: empty(),
             dh: [empty(), empty()],
             scratch: [scratch(), scratch()],
+            parts: 1,
         }
+    }
+
+    /// Shows in `ws` batches `first` … `first + parts − 1`, each of `rows` instances: one for the forward
+    /// pass, several for the backward pass of all of them at once. The rows between pre-norm layers have
+    /// one place for all batches, because the backward pass does not read them.
+    pub fn show<T: Real>(&self, ws: &mut Workspace<T>, first: usize, parts: usize, rows: usize) {
+        for (block, saved) in self.blocks.iter().zip(&mut ws.saved) {
+            block.show(saved, first, parts, rows);
+        }
+        ws.last_norm.show(first * rows, parts * rows);
+        ws.phi.show(first * rows, parts * rows);
+        let pre = self.config.norm == NormPlace::Pre;
+        let tokens = self.tokens.count();
+        for (l, h) in ws.h.iter_mut().enumerate() {
+            let rows = if l == self.blocks.len() { rows } else { rows * tokens };
+            match pre {
+                true => h.show(0, rows),
+                false => h.show(first * rows, parts * rows),
+            }
+        }
+        ws.parts = parts;
     }
 
     /// ws.phi from x (B × d) and the candidates (B × L). `first_row` is the place of the first
@@ -267,7 +291,7 @@ impl Encoder {
             let last = l + 1 == self.blocks.len();
             let (from, scratch) =
                 if last { (&*dcls, &mut *of_last) } else { (&*dout, &mut *of_others) };
-            block.backward(dinp, dp, from, &ws.h[l], p, &ws.saved[l], scratch);
+            block.backward(dinp, dp, from, &ws.h[l], p, &ws.saved[l], scratch, ws.parts);
             std::mem::swap(dout, dinp);
         }
     }

@@ -111,7 +111,7 @@ fn run_all_rows(config: EncoderConfig, rows: usize) -> Run {
     let mut scratch = Scratch::new(config.width, config.ffn);
     for (l, block) in blocks.iter().enumerate().rev() {
         let mut dinp = Mat::zeros(0, config.width);
-        block.backward(&mut dinp, &mut dp, &dout, &h[l], &p, &saved[l], &mut scratch);
+        block.backward(&mut dinp, &mut dp, &dout, &h[l], &p, &saved[l], &mut scratch, 1);
         dout = dinp;
     }
     let mut dx = Mat::zeros(rows, config.features);

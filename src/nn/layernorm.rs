@@ -21,17 +21,23 @@ pub struct LayerNorm {
     pub shift: Param,
 }
 
-/// What the forward pass keeps: x̂ (N × D) and 1/√(var + ε) (N).
+/// What the forward pass keeps: x̂ (N × D) and 1/√(var + ε) (N × 1).
 #[derive(Clone, Debug, Default)]
 pub struct NormSaved<T> {
     pub(crate) xhat: Mat<T>,
-    pub(crate) rstd: Vec<T>,
+    pub(crate) rstd: Mat<T>,
 }
 
 impl<T: Real> NormSaved<T> {
     /// For rows of `width`; empty until the first batch.
     pub fn new(width: usize) -> Self {
-        NormSaved { xhat: Mat::zeros(0, width), rstd: Vec::new() }
+        NormSaved { xhat: Mat::zeros(0, width), rstd: Mat::zeros(0, 1) }
+    }
+
+    /// Shows a part of the rows ([`Mat::show`]).
+    pub fn show(&mut self, from: usize, rows: usize) {
+        self.xhat.show(from, rows);
+        self.rstd.show(from, rows);
     }
 }
 
@@ -54,8 +60,8 @@ impl LayerNorm {
     ) {
         out.set_rows(inp.rows());
         saved.xhat.set_rows(inp.rows());
-        saved.rstd.resize(inp.rows(), T::ZERO);
-        let to = [out.as_mut_slice(), saved.xhat.as_mut_slice(), &mut saved.rstd[..]];
+        saved.rstd.set_rows(inp.rows());
+        let to = [out.as_mut_slice(), saved.xhat.as_mut_slice(), saved.rstd.as_mut_slice()];
         let weights = [self.gain.slice(p), self.shift.slice(p)];
         if !T::NORM_FORWARD(to, inp.as_slice(), weights, T::from_f64(EPSILON)) {
             self.forward_slowly(out, saved, inp, p);
@@ -87,7 +93,7 @@ impl LayerNorm {
                         xhat[j] *= rstd;
                         out[j] = xhat[j].mul_add(gain[j], shift[j]);
                     }
-                    saved.rstd[i] = rstd;
+                    saved.rstd[(i, 0)] = rstd;
                 }
             },
         );
@@ -107,7 +113,7 @@ impl LayerNorm {
             let sums = dp.get_disjoint_mut([self.gain.range(), self.shift.range()]);
             let [dgain, dshift] = sums.expect("gain and shift lie apart");
             let to = [dinp.as_mut_slice(), dgain, dshift];
-            let known = [saved.xhat.as_slice(), &saved.rstd[..]];
+            let known = [saved.xhat.as_slice(), saved.rstd.as_slice()];
             if T::NORM_BACKWARD(to, rows, self.gain.slice(p), known) {
                 return;
             }
@@ -138,7 +144,7 @@ impl LayerNorm {
                     }
                     let mean = sum(g) * scale;
                     let projection = dot(g, xhat) * scale;
-                    let rstd = saved.rstd[i];
+                    let rstd = saved.rstd[(i, 0)];
                     for (g, &h) in g.iter_mut().zip(xhat) {
                         *g = (*g - mean - h * projection) * rstd;
                     }

@@ -5,7 +5,7 @@
 
 use super::init::Init;
 use super::params::{Layout, Param};
-use crate::linalg::{Acc, View, ViewMut, affine, gemm};
+use crate::linalg::{Acc, View, ViewMut, add_products, affine, gemm};
 use crate::num::{Real, vectorize};
 
 /// Where a linear layer's weights lie.
@@ -52,7 +52,21 @@ impl Linear {
         inp: View<'_, T>,
         p: &[T],
     ) {
-        gemm(Acc::Add, self.w.view_mut(dp), inp.t(), dout);
+        self.backward_in_parts(1, dinp, dp, dout, inp, p);
+    }
+
+    /// The same for rows that are `parts` batches one below the other: dW has the bits of as many
+    /// calls, and its entries are fetched once.
+    pub fn backward_in_parts<T: Real>(
+        &self,
+        parts: usize,
+        dinp: Option<(Acc, ViewMut<'_, T>)>,
+        dp: &mut [T],
+        dout: View<'_, T>,
+        inp: View<'_, T>,
+        p: &[T],
+    ) {
+        add_products(self.w.view_mut(dp), inp.t(), dout, parts);
         add_column_sums(self.b.slice_mut(dp), dout);
         if let Some((acc, dinp)) = dinp {
             gemm(acc, dinp, dout, self.w.view(p).t());

@@ -25,7 +25,14 @@ pub fn bce<T: Real>(du: &mut [T], u: &[T], z: &[T], weight: T) -> T {
 pub fn bce_sum<T: Real>(u: &[T], z: &[T]) -> T {
     vectorize(
         #[inline(always)]
-        || u.iter().zip(z).map(|(&u, &z)| bce_value(u, z)).sum(),
+        || {
+            // A loop: `Iterator::sum` is not inlined, so it would not be compiled for the vector unit.
+            let mut total = T::ZERO;
+            for (&u, &z) in u.iter().zip(z) {
+                total += bce_value(u, z);
+            }
+            total
+        },
     )
 }
 

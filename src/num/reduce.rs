@@ -58,6 +58,9 @@ pub fn sum<T: Real>(a: &[T]) -> T {
 /// The largest entry; −∞ for an empty slice, NaN if any entry is NaN.
 #[inline(always)]
 pub fn max<T: Real>(a: &[T]) -> T {
+    if a.len() < PARTIAL_SUMS {
+        return a.iter().fold(T::NEG_INFINITY, |top, &v| top.maximum(v));
+    }
     let mut top = [T::NEG_INFINITY; PARTIAL_SUMS];
     let (whole, rest) = a.as_chunks::<PARTIAL_SUMS>();
     for k in 0..whole.len() {

@@ -69,7 +69,7 @@ impl Function for OneBlock {
             let (mut dx, mut scratch) = (Mat::zeros(0, WIDTH), Scratch::new(WIDTH, FFN));
             let handed = Control::weights(control, &self.layout, p);
             let dp = &mut dz[self.p.clone()];
-            block.backward(&mut dx, dp, &dout, &inp, &handed, &saved, &mut scratch);
+            block.backward(&mut dx, dp, &dout, &inp, &handed, &saved, &mut scratch, 1);
             Control::spoil_gradient(control, &self.layout, dp);
             if control == Some(Control::ResidualDropped) {
                 // With an output weight of zero nothing passes the attention: what is left is the
@@ -78,7 +78,7 @@ impl Function for OneBlock {
                 self.output.slice_mut(&mut closed).fill(T::ZERO);
                 let (mut skip, mut unused) = (Mat::zeros(0, WIDTH), vec![T::ZERO; closed.len()]);
                 let dp = &mut unused;
-                block.backward(&mut skip, dp, &dout, &inp, &closed, &saved, &mut scratch);
+                block.backward(&mut skip, dp, &dout, &inp, &closed, &saved, &mut scratch, 1);
                 dx = Mat::from_fn(dx.rows(), WIDTH, |i, j| dx[(i, j)] - skip[(i, j)]);
             }
             add(dz, &self.x, &dx);

@@ -165,7 +165,7 @@ impl Function for NormTwice {
                     Some(Control::NormRowsStale) => saved.xhat = forward(1 - k).1.xhat,
                     Some(Control::NormNotCentred) => {
                         let rstd = &saved.rstd;
-                        saved.xhat = Mat::from_fn(x.rows(), d, |i, j| x[(i, j)] * rstd[i]);
+                        saved.xhat = Mat::from_fn(x.rows(), d, |i, j| x[(i, j)] * rstd[(i, 0)]);
                     }
                     Some(Control::NormDeviationMissing) => saved.rstd.fill(T::ONE),
                     Some(Control::NormProjectionDropped) => saved.xhat.fill(T::ZERO),

@@ -46,6 +46,7 @@ pub struct Model {
 
 /// What a fit learned, by its preset.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // a model has one
 pub enum Weights {
     /// Preset `paper`: one network, whose weights both stages move.
     Printed {

@@ -128,23 +128,26 @@ unsafe fn tile<const ROWS: usize, const VECTORS: usize>(columns: usize, k: usize
             a = a.wrapping_add(o.a_col);
             b = b.wrapping_add(o.b_row);
         }
-        for (i, sums) in sums.iter().enumerate() {
-            for (v, &sum) in sums.iter().enumerate() {
-                let mask = first(columns - v * LANES);
-                let value = match o.start {
-                    None => sum,
-                    Some((start, row)) => {
-                        let old = _mm512_maskz_loadu_ps(mask, start.add(i * row + v * LANES));
-                        _mm512_add_ps(old, sum)
-                    }
-                };
-                _mm512_mask_storeu_ps(o.c.add(i * o.c_row + v * LANES), mask, value);
+        // Loops of their own: in one loop with the choice inside, the sums go through the stack.
+        let masks: [__mmask16; VECTORS] = std::array::from_fn(|v| first(columns - v * LANES));
+        if let Some((start, row)) = o.start {
+            for i in 0..ROWS {
+                for v in 0..VECTORS {
+                    let old = _mm512_maskz_loadu_ps(masks[v], start.add(i * row + v * LANES));
+                    sums[i][v] = _mm512_add_ps(old, sums[i][v]);
+                }
+            }
+        }
+        for i in 0..ROWS {
+            for v in 0..VECTORS {
+                _mm512_mask_storeu_ps(o.c.add(i * o.c_row + v * LANES), masks[v], sums[i][v]);
             }
         }
     }
 }
 
 /// A mask of the first `count` lanes.
+#[inline(always)]
 fn first(count: usize) -> __mmask16 {
     if count >= LANES { !0 } else { (1 << count) - 1 }
 }

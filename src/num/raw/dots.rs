@@ -2,12 +2,13 @@
 //! partial sums over the row, then those pairwise. Eight products at a time, one register each; on
 //! AVX-512 those of two rows of A, side by side in one register.
 //!
-//! Sound because the caller checked that rows and columns lie inside their slices (`gemm::check`); a
-//! group of fewer than eight rows of B repeats its last one, and only its own columns of C are written.
+//! Sound because the caller checked that rows and columns of every piece lie inside their slices
+//! (`Pieces::check`); a group of fewer than eight rows of B repeats its last one, and only its own columns of C are written.
 
 use std::arch::x86_64::*;
 
 use super::gemm::Strided;
+use super::pieces::Pieces;
 
 /// Partial sums of a product, and products at a time.
 pub const LANES: usize = 8;
@@ -17,19 +18,21 @@ pub const LANES: usize = 8;
 /// contiguous and a multiple of [`LANES`] long.
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn dots(
+    pieces: Pieces,
     (c, m, n, c_row, _): Strided<&mut [f32]>,
     (a, _, k, a_row, _): Strided<&[f32]>,
     (b, _, _, b_row, _): Strided<&[f32]>,
 ) {
-    let (c, a, b) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
-    for from in (0..n).step_by(LANES) {
-        let count = LANES.min(n - from);
-        // SAFETY: row `from + t` < n of B, row `s` < m of A and C, columns `from` + count ≤ n of C.
-        unsafe {
-            let rows: [*const f32; LANES] =
-                std::array::from_fn(|t| b.add((from + t.min(count - 1)) * b_row));
-            for s in 0..m {
-                store(c.add(s * c_row + from), eight(a.add(s * a_row), &rows, k), count);
+    for [to, left, right] in pieces.offsets() {
+        for from in (0..n).step_by(LANES) {
+            let count = LANES.min(n - from);
+            // SAFETY: row `from + t` < n of B, row `s` < m of A and C, columns `from` + count ≤ n of C.
+            unsafe {
+                let (c, a) = (c.as_mut_ptr().add(to + from), a.as_ptr().add(left));
+                let rows = eight_rows(b.as_ptr().add(right + from * b_row), b_row, count);
+                for s in 0..m {
+                    store(c.add(s * c_row), eight(a.add(s * a_row), &rows, k), count);
+                }
             }
         }
     }
@@ -41,29 +44,41 @@ pub unsafe fn dots(
 /// As for [`dots`]; the machine has AVX-512 F, DQ and VL too.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
 pub unsafe fn dots_in_pairs(
+    pieces: Pieces,
     (c, m, n, c_row, _): Strided<&mut [f32]>,
     (a, _, k, a_row, _): Strided<&[f32]>,
     (b, _, _, b_row, _): Strided<&[f32]>,
 ) {
-    let (c, a, b) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
-    for from in (0..n).step_by(LANES) {
-        let count = LANES.min(n - from);
-        // SAFETY: as in `dots`; a pair is only taken where row s + 1 < m exists.
-        unsafe {
-            let rows: [*const f32; LANES] =
-                std::array::from_fn(|t| b.add((from + t.min(count - 1)) * b_row));
-            for s in (0..m).step_by(2) {
-                let (row, to) = (a.add(s * a_row), c.add(s * c_row + from));
-                if s + 1 == m {
-                    store(to, eight(row, &rows, k), count);
-                } else {
-                    let sums = twice_eight(row, row.add(a_row), &rows, k);
-                    store(to, _mm512_castps512_ps256(sums), count);
-                    store(to.add(c_row), _mm512_extractf32x8_ps::<1>(sums), count);
+    for [to, left, right] in pieces.offsets() {
+        for from in (0..n).step_by(LANES) {
+            let count = LANES.min(n - from);
+            // SAFETY: as in `dots`; a pair is only taken where row s + 1 < m exists.
+            unsafe {
+                let (c, a) = (c.as_mut_ptr().add(to + from), a.as_ptr().add(left));
+                let rows = eight_rows(b.as_ptr().add(right + from * b_row), b_row, count);
+                for s in (0..m).step_by(2) {
+                    let (row, to) = (a.add(s * a_row), c.add(s * c_row));
+                    if s + 1 == m {
+                        store(to, eight(row, &rows, k), count);
+                    } else {
+                        let sums = twice_eight(row, row.add(a_row), &rows, k);
+                        store(to, _mm512_castps512_ps256(sums), count);
+                        store(to.add(c_row), _mm512_extractf32x8_ps::<1>(sums), count);
+                    }
                 }
             }
         }
     }
+}
+
+/// The first `count` rows from `b` on; the last one stands for those that are missing.
+///
+/// # Safety
+/// There are so many rows, at least one.
+#[inline(always)]
+unsafe fn eight_rows(b: *const f32, b_row: usize, count: usize) -> [*const f32; LANES] {
+    // SAFETY: t < count.
+    std::array::from_fn(|t| unsafe { b.add(t.min(count - 1) * b_row) })
 }
 
 /// Writes the first `count` of eight numbers.
@@ -78,9 +93,9 @@ unsafe fn store(to: *mut f32, sums: __m256, count: usize) {
         if count == LANES {
             _mm256_storeu_ps(to, sums);
         } else {
-            let mut values = [0.0; LANES];
-            _mm256_storeu_ps(values.as_mut_ptr(), sums);
-            to.copy_from_nonoverlapping(values.as_ptr(), count);
+            let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            let mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), lanes);
+            _mm256_maskstore_ps(to, mask, sums);
         }
     }
 }

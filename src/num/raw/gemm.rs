@@ -1,7 +1,9 @@
 //! Matrix products of strided matrices: the checks, and the choice of who computes.
 //!
-//! Sound because every public way in goes through [`check`], after which each operand lies inside its
+//! Sound because every public way in goes through [`check`] or, for many pieces, [`Pieces::check`], after which each operand lies inside its
 //! slice, no two entries of C share an address, and C, borrowed mutably, overlaps neither A nor B.
+
+use super::pieces::Pieces;
 
 /// A strided matrix: the slice, rows, columns, row stride, column stride.
 pub type Strided<S> = (S, usize, usize, usize, usize);
@@ -20,9 +22,16 @@ pub enum Start<'a, T> {
 /// C ← start + A·B. The columns of C are contiguous.
 pub type Product<T> = fn(Start<'_, T>, Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>);
 
-/// C_st ← product of row s of A and row t of B in the order of `num::dot`; `false` if it is left to the
-/// caller. The columns of C are contiguous.
-pub type Dots<T> = fn(Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>) -> bool;
+/// C ← A·B for many pieces of three matrices; `false` if it is left to the caller. The columns of C are
+/// contiguous.
+pub type Products<T> = fn(Pieces, Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>) -> bool;
+
+/// C ← C + A·B with sums of so many products, which are added in order; `false` if it is left to the
+/// caller.
+pub type Sums<T> = fn(usize, Strided<&mut [T]>, Strided<&[T]>, Strided<&[T]>) -> bool;
+
+/// As [`Products`], C_st ← product of row s of A and row t of B in the order of `num::dot`.
+pub type Dots<T> = Products<T>;
 
 /// out, x̂ and 1/√(var + ε) of a layer norm from its input, γ and β, and ε; `false` if it is left to the
 /// caller.
@@ -36,8 +45,12 @@ pub type NormBackward<T> = fn([&mut [T]; 3], &[T], &[T], [&[T]; 2]) -> bool;
 pub trait Gemm: Sized {
     /// The fast product of this type; without one the slow reference is used.
     const PRODUCT: Option<Product<Self>> = None;
+    /// Fast products of many pieces.
+    const PRODUCTS: Products<Self> = |_, _, _, _| false;
+    /// Fast sums of products.
+    const SUMS: Sums<Self> = |_, _, _, _| false;
     /// Fast products of rows.
-    const DOTS: Dots<Self> = |_, _, _| false;
+    const DOTS: Dots<Self> = |_, _, _, _| false;
     /// Fast layer norms.
     const NORM_FORWARD: NormForward<Self> = |_, _, _, _| false;
     /// Their gradients.
@@ -65,19 +78,51 @@ impl Gemm for f32 {
     });
 
     #[cfg(target_arch = "x86_64")]
-    const DOTS: Dots<f32> = |c, a, b| {
+    const PRODUCTS: Products<f32> = |pieces, c, a, b| {
+        use super::vectorize::{Class, class};
+        use super::{avx2::Avx2, avx512::Avx512, pieces::products};
+        pieces.check(&c, &a, &b, false);
+        match class() {
+            // SAFETY: `check` passed, and the machine has what the tile's code needs.
+            Class::Avx512 => unsafe { products::<Avx512>(pieces, c, a, b) },
+            // SAFETY: likewise.
+            Class::Avx2 => unsafe { products::<Avx2>(pieces, c, a, b) },
+            Class::Portable => return false,
+        }
+        true
+    };
+
+    #[cfg(target_arch = "x86_64")]
+    const SUMS: Sums<f32> = |length, c, a, b| {
+        use super::vectorize::{Class, class};
+        use super::{avx2::Avx2, avx512::Avx512, tiles};
+        check::<f32>(&Start::Old, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), sizes(&b));
+        if length == 0 || length > tiles::K_BLOCK {
+            return false;
+        }
+        match class() {
+            // SAFETY: `check` passed, and the machine has what the tile's code needs.
+            Class::Avx512 => unsafe { tiles::sums::<Avx512>(length, Start::Old, c, a, b) },
+            // SAFETY: likewise.
+            Class::Avx2 => unsafe { tiles::sums::<Avx2>(length, Start::Old, c, a, b) },
+            Class::Portable => return false,
+        }
+        true
+    };
+
+    #[cfg(target_arch = "x86_64")]
+    const DOTS: Dots<f32> = |pieces, c, a, b| {
         use super::dots::{LANES, dots, dots_in_pairs};
         use super::vectorize::{Class, class};
-        let turned = (b.0.len(), b.2, b.1, b.4, b.3);
-        check::<f32>(&Start::Nothing, (c.0.len(), c.1, c.2, c.3, c.4), sizes(&a), turned);
+        pieces.check(&c, &a, &b, true);
         if a.4 != 1 || b.4 != 1 || !a.2.is_multiple_of(LANES) {
             return false;
         }
         match class() {
             // SAFETY: `check` passed, and the machine has what the code needs.
-            Class::Avx512 => unsafe { dots_in_pairs(c, a, b) },
+            Class::Avx512 => unsafe { dots_in_pairs(pieces, c, a, b) },
             // SAFETY: likewise.
-            Class::Avx2 => unsafe { dots(c, a, b) },
+            Class::Avx2 => unsafe { dots(pieces, c, a, b) },
             Class::Portable => return false,
         }
         true
@@ -146,12 +191,17 @@ fn write_start<T: Copy>(start: Start<'_, T>, c: &mut Strided<&mut [T]>) -> f32 {
     1.0
 }
 
-fn sizes<T>(m: &Strided<&[T]>) -> Strided<usize> {
+pub(super) fn sizes<T>(m: &Strided<&[T]>) -> Strided<usize> {
     (m.0.len(), m.1, m.2, m.3, m.4)
 }
 
 /// Panics unless the shapes match, every view lies in its slice, and the entries of C are apart.
-fn check<T>(start: &Start<'_, T>, c: Strided<usize>, a: Strided<usize>, b: Strided<usize>) {
+pub(super) fn check<T>(
+    start: &Start<'_, T>,
+    c: Strided<usize>,
+    a: Strided<usize>,
+    b: Strided<usize>,
+) {
     let (m, k, n) = (a.1, a.2, b.2);
     assert!(
         k == b.1 && (c.1, c.2) == (m, n),

@@ -13,6 +13,7 @@ mod gemm;
 #[cfg(target_arch = "x86_64")]
 mod norm;
 mod peak;
+mod pieces;
 #[cfg(any(target_arch = "x86_64", test))]
 mod tiles;
 mod vectorize;
@@ -20,6 +21,7 @@ mod vectorize;
 pub use allocator::{CacheLines, give_back};
 pub use gemm::{Gemm, Product, Start, Strided};
 pub use peak::multiply_adds;
+pub use pieces::Pieces;
 pub use vectorize::{Class, Fusing, class, fusing, vectorize};
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Every tile that the machine can run, and the portable twin everywhere, against three plain loops.
 
-use super::gemm::Start;
+use super::Pieces;
+use super::gemm::{Start, Strided};
 use super::tiles::{self, Operands, Tile};
 use super::vectorize::{Class, class};
 use crate::rng::Streams;
@@ -171,14 +172,68 @@ fn products_of_rows_have_the_order_of_dot() {
         let mut c = vec![9.0; m * (n + 2)];
         if class() != Class::Portable {
             // SAFETY: the machine has the features, the matrices are large enough.
-            unsafe { dots((&mut c[..], m, n, n + 2, 1), ca, cb) };
+            unsafe { dots(Pieces::ONE, (&mut c[..], m, n, n + 2, 1), ca, cb) };
             check(&c);
         }
         if class() == Class::Avx512 {
             c.fill(9.0);
             // SAFETY: likewise.
-            unsafe { dots_in_pairs((&mut c[..], m, n, n + 2, 1), ca, cb) };
+            unsafe { dots_in_pairs(Pieces::ONE, (&mut c[..], m, n, n + 2, 1), ca, cb) };
             check(&c);
+        }
+    }
+}
+
+type Run = fn(Pieces, Strided<&mut [f32]>, Strided<&[f32]>, Strided<&[f32]>);
+
+/// Pieces in two directions, whole panels and odd widths, A as it lies and turned: each piece as a
+/// product of its own, and nothing between the pieces is touched.
+#[test]
+fn pieces_equal_single_products() {
+    const EDGE: f32 = 7.0;
+    for (m, k, n) in [(2, 2, 32), (1, 2, 32), (16, 16, 64), (3, 5, 17), (9, 20, 48), (2, 300, 32)] {
+        for turned in [false, true] {
+            let (lda, ldb, ldc) = (m.max(k) + 1, 2 * n + 3, 2 * n + 1);
+            let counts = [3, 2];
+            let steps = [[m * ldc, n], [lda * lda, 2], [k * ldb, n]];
+            let pieces = Pieces { counts, steps };
+            let (a, b) = (numbers(3 * lda * lda + 2, "a"), numbers(3 * k * ldb, "b"));
+            let (a_row, a_col) = if turned { (1, lda) } else { (lda, 1) };
+            let check = |run: Run| {
+                let mut c = vec![EDGE; 3 * m * ldc];
+                run(
+                    pieces,
+                    (&mut c[..], m, n, ldc, 1),
+                    (&a[..], m, k, a_row, a_col),
+                    (&b[..], k, n, ldb, 1),
+                );
+                for (at, &got) in c.iter().enumerate() {
+                    let (row, j) = (at / ldc, at % ldc);
+                    let (left, right) = (row / m * lda * lda + j / n * 2, row / m * k * ldb + j);
+                    let term =
+                        |q: usize| (a[left + row % m * a_row + q * a_col], b[right + q * ldb]);
+                    let want = if j < 2 * n { slow(0.0, false, k, term) } else { EDGE };
+                    assert!(got == want, "{m}×{k}×{n} at ({row}, {j})");
+                }
+            };
+            use super::pieces::products;
+            // SAFETY: the matrices are large enough, the machine has what the tiles need.
+            check(|pieces, c, a, b| unsafe { products::<Portable>(pieces, c, a, b) });
+            #[cfg(target_arch = "x86_64")]
+            {
+                if class() != Class::Portable {
+                    // SAFETY: likewise.
+                    check(|pieces, c, a, b| unsafe {
+                        products::<super::avx2::Avx2>(pieces, c, a, b)
+                    });
+                }
+                if class() == Class::Avx512 {
+                    // SAFETY: likewise.
+                    check(|pieces, c, a, b| unsafe {
+                        products::<super::avx512::Avx512>(pieces, c, a, b)
+                    });
+                }
+            }
         }
     }
 }

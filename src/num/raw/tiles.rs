@@ -77,6 +77,21 @@ struct Panel([MaybeUninit<f32>; K_BLOCK * MAX_COLUMNS]);
 /// The machine has the tile's features; shapes, bounds and strides were checked (`gemm::check`).
 pub unsafe fn gemm<K: Tile>(
     start: Start<'_, f32>,
+    c: Strided<&mut [f32]>,
+    a: Strided<&[f32]>,
+    b: Strided<&[f32]>,
+) {
+    // SAFETY: passed on.
+    unsafe { sums::<K>(K_BLOCK, start, c, a, b) }
+}
+
+/// The same with sums of `block` products.
+///
+/// # Safety
+/// As for [`gemm`]; `block` is at least 1 and at most [`K_BLOCK`].
+pub unsafe fn sums<K: Tile>(
+    block: usize,
+    start: Start<'_, f32>,
     (c, m, n, c_row, _): Strided<&mut [f32]>,
     (a, _, k, a_row, a_col): Strided<&[f32]>,
     (b, _, _, b_row, b_col): Strided<&[f32]>,
@@ -90,8 +105,8 @@ pub unsafe fn gemm<K: Tile>(
             let columns = K::COLUMNS.min(n - left);
             let direct = b_col == 1 && columns == K::COLUMNS && rows < COPY_FROM;
             // With an inner dimension of 0 there is one empty block, which writes the start.
-            for from in (0..k.max(1)).step_by(K_BLOCK) {
-                let depth = K_BLOCK.min(k - from);
+            for from in (0..k.max(1)).step_by(block) {
+                let depth = block.min(k - from);
                 // SAFETY: entry (from, left) of B exists if `depth` is not 0; the copy has room for
                 // K_BLOCK × COLUMNS; tile (row, left) of C and its rows of A exist.
                 unsafe {

@@ -9,7 +9,8 @@
 //! The paper has w_t = 0 for t < T, w_T = 1/(B·L) and A_it = r − b for the whole batch. The actions
 //! are replayed one step of a shard at a time, and each step is followed at once by its backward
 //! pass, so memory is one shard's activations plus the token gradients, T · rows · F · D numbers. Where
-//! the activations of all states were kept, the forward passes are not repeated.
+//! the activations of all states were kept, the forward passes are not repeated, and a few states at a
+//! time go through the backward pass together.
 //! Feature a is in all states after its step t_a, so its weights get
 //! dW[a, :] += x_a Σ_{t > t_a} ∂ℓ/∂e_t: a suffix sum.
 
@@ -17,7 +18,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::rollout::{Actions, Rollouts, Shard};
+use super::rollout::{Actions, Rollouts, Shard, TOGETHER};
 use crate::linalg::{Acc, Mat};
 use crate::method::pomdp_fs::Network;
 use crate::nn::loss;
@@ -145,25 +146,29 @@ impl<T: Real> Shard<T> {
         let steps = replay.actions.steps();
         self.start(network, range.len(), p);
         self.loss = Stage2Loss::default();
-        for t in 0..=steps {
+        // Kept states know their tokens; the others are made anew, one by one.
+        let together = if kept { TOGETHER } else { 1 };
+        for first in (0..=steps).step_by(together) {
+            let states = first..(first + together).min(steps + 1);
             match kept {
-                true => self.turn_to(t),
+                true => self.turn_to(network, first, states.len()),
                 false => self.encode(network, p, 0),
             }
-            let supervised = replay.weights.supervised[t] != T::ZERO;
-            if supervised {
-                self.supervise(network, replay, p, range.start, t);
-            }
-            if t < steps {
-                self.reinforce(network, replay, p, &range, t, kept);
+            self.start_gradients(&states, steps, range.len());
+            for t in states.clone() {
+                if replay.weights.supervised[t] != T::ZERO {
+                    self.supervise(network, replay, p, range.start, &states, t, dp.as_deref_mut());
+                }
+                if t < steps {
+                    self.reinforce(network, replay, p, &range, &states, t, kept);
+                }
             }
             if let Some(dp) = dp.as_deref_mut() {
-                self.backward(network, dp, p, t, supervised, t < steps);
+                self.backward(network, dp, p, &states);
             }
-            // Kept states know their tokens.
-            if t < steps && !kept {
+            if first < steps && !kept {
                 for (i, row) in range.clone().enumerate() {
-                    self.select(network, i, replay.actions.row(row)[t], replay.x.row(row), p);
+                    self.select(network, i, replay.actions.row(row)[first], replay.x.row(row), p);
                 }
             }
         }
@@ -172,32 +177,49 @@ impl<T: Real> Shard<T> {
         }
     }
 
-    /// Supervised loss of state t, and its gradient in `dlogits`.
+    /// Gradients of φ and of the scores in `states`, one state below the other: zero.
+    fn start_gradients(&mut self, states: &Range<usize>, steps: usize, rows: usize) {
+        self.dh.set_rows(states.len() * rows);
+        self.dh.fill(T::ZERO);
+        self.dscores.set_rows((states.end.min(steps) - states.start) * rows);
+        self.dscores.fill(T::ZERO);
+    }
+
+    /// Supervised loss of state t, one of `states`, and its gradient.
     fn supervise(
         &mut self,
         network: &Network,
         replay: &Replay<'_, T>,
         p: &[T],
         first: usize,
+        states: &Range<usize>,
         t: usize,
+        dp: Option<&mut [T]>,
     ) {
-        let phi = self.states[self.at].phi.view();
+        let rows = self.logits.rows();
+        let (from, to) = ((t - states.start) * rows, (t - states.start + 1) * rows);
+        let phi = self.states[self.at].phi.view().slice_rows(from, to);
         network.disc.forward(self.logits.view_mut(), phi, p);
         self.dlogits.fill(T::ZERO);
         let weight = replay.weights.supervised[t];
-        for i in 0..self.logits.rows() {
+        for i in 0..rows {
             let (du, u) = (self.dlogits.row_mut(i), self.logits.row(i));
             self.loss.supervised += loss::bce(du, u, replay.y.row(first + i), weight);
         }
+        if let Some(dp) = dp {
+            let dh = Some((Acc::Add, self.dh.view_mut().slice_rows(from, to)));
+            network.disc.backward(dh, dp, self.dlogits.view(), phi, p);
+        }
     }
 
-    /// Policy loss of the action taken in state t, and its gradient in `dscores`.
+    /// Policy loss of the action taken in state t, one of `states`, and its gradient in `dscores`.
     fn reinforce(
         &mut self,
         network: &Network,
         replay: &Replay<'_, T>,
         p: &[T],
         range: &Range<usize>,
+        states: &Range<usize>,
         t: usize,
         kept: bool,
     ) {
@@ -205,12 +227,12 @@ impl<T: Real> Shard<T> {
             let phi = self.states[self.at].phi.view();
             network.feature_policy.forward(self.scores.view_mut(), phi, p);
         }
-        self.dscores.fill(T::ZERO);
         let Replay { actions, advantages, weights, .. } = *replay;
         let scale = -weights.policy * advantages.scale[t];
+        let from = (t - states.start) * range.len();
         for (i, row) in range.clone().enumerate() {
             let weight = scale * (advantages.reward[(row, t)] - advantages.baseline[t]);
-            let (ds, a) = (self.dscores.row_mut(i), actions.row(row)[t]);
+            let (ds, a) = (self.dscores.row_mut(from + i), actions.row(row)[t]);
             let (scores, open) = (self.scores.row(i), &self.open[i][..]);
             let policy = Categorical { scores, open, temperature: weights.temperature };
             self.loss.policy += match kept {
@@ -223,37 +245,29 @@ impl<T: Real> Shard<T> {
         }
     }
 
-    /// From the losses of state t down to its tokens, whose gradient is kept.
-    fn backward(
-        &mut self,
-        network: &Network,
-        dp: &mut [T],
-        p: &[T],
-        t: usize,
-        supervised: bool,
-        reinforced: bool,
-    ) {
-        let ws = &mut self.states[self.at];
-        let h = ws.phi.view();
-        self.dh.fill(T::ZERO);
-        for (used, head, dout) in [
-            (supervised, network.disc, &self.dlogits),
-            (reinforced, network.feature_policy, &self.dscores),
-        ] {
-            if used {
-                let dh = Some((Acc::Add, self.dh.view_mut()));
-                head.backward(dh, dp, dout.view(), h, p);
-            }
+    /// From the losses of `states` down to their tokens, whose gradient is kept.
+    fn backward(&mut self, network: &Network, dp: &mut [T], p: &[T], states: &Range<usize>) {
+        let (ws, rows) = (&mut self.states[self.at], self.no_candidates.rows());
+        let reinforced = self.dscores.rows();
+        if reinforced > 0 {
+            let dh = Some((Acc::Add, self.dh.view_mut().slice_rows(0, reinforced)));
+            let (h, dscores) = (ws.phi.view().slice_rows(0, reinforced), self.dscores.view());
+            let parts = reinforced / rows;
+            network.feature_policy.backward_in_parts(parts, dh, dp, dscores, h, p);
         }
         network.encoder.backward_tokens(ws, dp, self.dh.view(), p);
-        let dtokens = ws.dtokens();
+        let tokens = rows * network.encoder.tokens.count();
         let none = Some(self.no_candidates.view());
-        network.encoder.tokens.start_backward(dp, dtokens.view(), none, p);
-        while self.dtokens.len() <= t {
-            self.dtokens.push(Mat::zeros(dtokens.rows(), dtokens.cols()));
+        for (k, t) in states.clone().enumerate() {
+            let dtokens = ws.dtokens().view().slice_rows(k * tokens, (k + 1) * tokens);
+            network.encoder.tokens.start_backward(dp, dtokens, none, p);
+            while self.dtokens.len() <= t {
+                self.dtokens.push(Mat::zeros(tokens, dtokens.cols()));
+            }
+            self.dtokens[t].set_rows(tokens);
+            let from = dtokens.as_slice().expect("whole rows");
+            self.dtokens[t].as_mut_slice().copy_from_slice(from);
         }
-        self.dtokens[t].set_rows(dtokens.rows());
-        self.dtokens[t].as_mut_slice().copy_from_slice(dtokens.as_slice());
     }
 
     /// dW[a, :] += x_a Σ_{t > t_a} ∂ℓ/∂e_t, from the last state backwards.

@@ -116,8 +116,10 @@ impl<T: Real> Rollouts<T> {
         let shards = rows.div_ceil(rollouts_in_shard(network));
         let token = 2 * e.layers * (6 * e.width + 2 * e.ffn) + 8 * e.width + e.ffn;
         let state = s * e.layers * (10 * e.width + 2 * e.ffn) + e.features + 1;
-        let states = if kept { steps * state } else { 0 };
-        let instance = s * token + 2 * e.features + (steps + 1) * s * e.width + states;
+        // The backward pass of kept states has room for several.
+        let (states, more) = if kept { (steps * state, TOGETHER - 1) } else { (0, 0) };
+        let room = more * (2 * s * (9 * e.width + e.ffn) + e.width + e.features);
+        let instance = s * token + 2 * e.features + (steps + 1) * s * e.width + states + room;
         let gradients = group_count(shards) * network.layout.len();
         T::BYTES * (rows * instance + gradients) + rows * e.features
     }
@@ -190,11 +192,15 @@ fn rollouts_in_shard(network: &Network) -> usize {
     shard_rows(1, network.encoder.tokens.count())
 }
 
+/// States whose activations lie one below the other. The backward pass takes them together: its
+/// products read the weights once for all of them.
+pub(super) const TOGETHER: usize = 4;
+
 /// A few rollouts that advance together, with their memory.
 pub(super) struct Shard<T> {
-    /// Activations: of the present state, or of every state if they are kept.
+    /// Activations: of the present state, or of every state if they are kept, [`TOGETHER`] in each.
     pub states: Vec<Workspace<T>>,
-    /// The present state's place in them.
+    /// Which of them holds the present states.
     pub at: usize,
     /// Tokens of the present state.
     pub tokens: Mat<T>,
@@ -249,10 +255,9 @@ impl<T: Real> Shard<T> {
 
     /// State 0 of `rows` rollouts: nothing selected.
     pub fn start(&mut self, network: &Network, rows: usize, p: &[T]) {
-        for m in [&mut self.logits, &mut self.dlogits, &mut self.scores, &mut self.dscores] {
+        for m in [&mut self.logits, &mut self.dlogits, &mut self.scores] {
             m.set_rows(rows);
         }
-        self.dh.set_rows(rows);
         self.tokens.set_rows(rows * network.encoder.tokens.count());
         self.no_candidates.set_rows(rows);
         let none = Some(self.no_candidates.view());
@@ -262,27 +267,29 @@ impl<T: Real> Shard<T> {
         }
     }
 
-    /// h_t in `phi` of the activations at place `at`, from the present tokens.
-    pub fn encode(&mut self, network: &Network, p: &[T], at: usize) {
-        while self.states.len() <= at {
+    /// h_t in `phi` of the activations, which are put at place `place`, from the present tokens.
+    pub fn encode(&mut self, network: &Network, p: &[T], place: usize) {
+        self.at = place / TOGETHER;
+        while self.states.len() <= self.at {
             self.states.push(network.encoder.workspace());
         }
-        self.at = at;
-        let ws = &mut self.states[at];
-        let tokens = ws.tokens_mut();
-        tokens.set_rows(self.tokens.rows());
-        tokens.as_mut_slice().copy_from_slice(self.tokens.as_slice());
+        let ws = &mut self.states[self.at];
+        network.encoder.show(ws, place % TOGETHER, 1, self.no_candidates.rows());
+        ws.tokens_mut().as_mut_slice().copy_from_slice(self.tokens.as_slice());
         network.encoder.forward_tokens(ws, p, None, 0);
     }
 
-    /// Turns to the kept activations of state t, with the memory of the backward pass, which the
-    /// state that was turned to before this one has.
-    pub fn turn_to(&mut self, t: usize) {
-        if t != self.at {
-            let [to, from] = self.states.get_disjoint_mut([t, self.at]).expect("two kept states");
+    /// Turns to the kept activations of `count` states from state t on, with the memory of the backward
+    /// pass, which the states that were turned to before have.
+    pub fn turn_to(&mut self, network: &Network, t: usize, count: usize) {
+        let at = t / TOGETHER;
+        if at != self.at {
+            let [to, from] = self.states.get_disjoint_mut([at, self.at]).expect("kept states");
             to.take_room(from);
         }
-        self.at = t;
+        self.at = at;
+        let rows = self.no_candidates.rows();
+        network.encoder.show(&mut self.states[at], t % TOGETHER, count, rows);
     }
 
     /// Row i selects feature a of the instance x.

@@ -5,6 +5,7 @@ use super::rollout::{Rollouts, Sampled, Sampling, draw, uniform};
 use crate::linalg::{Mat, View};
 use crate::method::pomdp_fs::Network;
 use crate::nn::EncoderConfig;
+use crate::nn::encoder::NormPlace;
 use crate::nn::init::init;
 use crate::nn::loss;
 use crate::rng::Streams;
@@ -13,7 +14,12 @@ const FEATURES: usize = 7;
 const LABELS: usize = 3;
 
 fn network(groups: usize) -> Network {
+    network_with(groups, NormPlace::Pre)
+}
+
+fn network_with(groups: usize, norm: NormPlace) -> Network {
     let encoder = EncoderConfig {
+        norm,
         width: 6,
         heads: 2,
         ffn: 5,
@@ -179,10 +185,11 @@ fn the_joint_loss_adds_up() {
 /// The slow twin of kept activations is the replay: the same bits, whatever was kept before.
 #[test]
 fn kept_activations_give_the_bits_of_a_replay() {
-    for groups in [1, 3] {
-        let network = network(groups);
+    for (groups, norm) in [(1, NormPlace::Pre), (3, NormPlace::Pre), (2, NormPlace::Post)] {
+        let network = network_with(groups, norm);
         let mut rollouts = Rollouts::new(network.clone());
-        for (rows, steps, key) in [(70, 4, 1), (3, 2, 2), (70, 5, 3)] {
+        // Fewer states than are taken together, as many, and one or two more.
+        for (rows, steps, key) in [(70, 4, 1), (3, 2, 2), (70, 5, 3), (40, 3, 4), (9, 7, 5)] {
             let Problem { p, x, y } = problem(&network, rows);
             let advantages = Advantages {
                 reward: Mat::from_fn(rows, steps, |i, t| (i + t) as f64 * 0.01),
