@@ -212,11 +212,14 @@ fn weighting(streams: &Streams) -> Vec<Check> {
         _ => f64::from(u8::from(rng.bernoulli(0.1 + 0.4 * j as f64))),
     });
     let found = Weighting::Spread.targets(&targets);
-    let target_gap = |floor: bool| {
+    let target_gap = |floor: bool, root: bool| {
         // A label with one certain positive has the deviation √(1/n · (1 − 1/n)).
         let least = if floor { (1.0f64 / 120.0 * (1.0 - 1.0 / 120.0)).sqrt() } else { 0.0 };
-        let divisor =
-            |j: usize| moments(&(0..120).map(|i| targets[(i, j)]).collect::<Vec<_>>()).1.max(least);
+        let divisor = |j: usize| {
+            let column: Vec<f64> = (0..120).map(|i| targets[(i, j)]).collect();
+            let deviation = moments(&column).1.max(least);
+            if root { deviation.sqrt() } else { deviation }
+        };
         let slow = Mat::from_fn(120, 3, |i, j| targets[(i, j)] / divisor(j));
         relative_gap(found.as_slice().to_vec(), slow.as_slice())
     };
@@ -241,14 +244,20 @@ fn weighting(streams: &Streams) -> Vec<Check> {
         ),
         Check::new(
             "decision/weighting/targets",
-            "targets over their deviations, none below that of one certain positive",
-            target_gap(true),
+            "targets over the root of their deviation, none below that of one certain positive",
+            target_gap(true, true),
             Limit::AtMost(1e-12),
         ),
         Check::control(
             "decision/weighting/targets",
             "no least deviation: noise is blown up",
-            target_gap(false),
+            target_gap(false, true),
+            Limit::AtMost(1e-12),
+        ),
+        Check::control(
+            "decision/weighting/targets",
+            "all labels count alike",
+            target_gap(true, false),
             Limit::AtMost(1e-12),
         ),
     ]
