@@ -35,7 +35,7 @@ fn a_million_columns_are_refused_with_the_figure() {
 #[test]
 fn a_limit_can_be_set() {
     let dir = folder();
-    let words = ["would take about 1", "MiB of memory, 1 MiB are allowed", "--max-memory BYTES"];
+    let words = ["would take about ", "MiB of memory, 1 MiB are allowed", "--max-memory BYTES"];
     refused(dir.path(), &select(&["--out", "out", "--max-memory", "1M"]), &words);
     let evaluate = ["evaluate", "toy.csv", "--labels", "prefix:tag_", "--max-memory", "1M"];
     refused(dir.path(), &evaluate, &words);
