@@ -80,6 +80,8 @@ impl<T: Real> Mat<T> {
     /// Sets the number of rows; new rows are zero, the capacity never shrinks.
     pub fn set_rows(&mut self, rows: usize) {
         if rows != self.rows {
+            // What was hidden behind the last row must not come back as a new one.
+            self.data.truncate(self.hidden + self.rows * self.cols);
             self.data.resize(self.hidden + rows * self.cols, T::ZERO);
             self.rows = rows;
         }

@@ -73,3 +73,11 @@ fn empty_matrices_are_harmless() {
     assert_eq!(m.clone().view_mut().skip_rows(2).rows(), 0);
     m.check_finite("numbers").unwrap();
 }
+
+#[test]
+fn new_rows_are_zero_whatever_was_hidden_there() {
+    let mut m = Mat::from_fn(4, 2, |i, _| 1.0 + i as f32);
+    m.show(1, 2);
+    m.set_rows(3);
+    assert_eq!(m.as_slice(), &[2.0, 2.0, 3.0, 3.0, 0.0, 0.0]);
+}
