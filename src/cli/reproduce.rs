@@ -96,7 +96,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
     /// No cell is computed: the report of these folders or archives together, in --out
-    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["list", "shard", "retry"])]
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["list", "shard", "retry", "archive"])]
     report_only: Vec<PathBuf>,
     #[command(flatten)]
     place: Place,
