@@ -24,13 +24,16 @@ enum Json {
 
 impl Context {
     /// Sets up the thread pool and makes sure that the result can be written before any work.
+    ///
+    /// This thread is one of the pool's. Otherwise it would hand over each parallel piece of a training
+    /// step, sleep, and be woken after it; at a millisecond a step the system then often leaves two
+    /// threads on one core (docs/performance.md).
     pub(super) fn new(global: &Global) -> Result<Self> {
-        if let Some(n) = global.threads {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(usize::from(n))
-                .build_global()
-                .map_err(|e| Error::config(format!("cannot start {n} threads: {e}")))?;
-        }
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(global.threads.map_or(0, usize::from))
+            .use_current_thread()
+            .build_global()
+            .map_err(|e| Error::config(format!("cannot start the threads: {e}")))?;
         let json = match global.json.as_deref() {
             None => None,
             Some("-") => Some(Json::Stdout),
