@@ -76,7 +76,12 @@ fn shards_archives_and_resumed_runs_have_the_same_bytes() {
         .success();
     let page = |folder: &str| fs::read_to_string(path.join(folder).join("report.html")).unwrap();
     assert!(page("merged").contains("12 cells") && !page("merged").contains("src="));
-    // An archive starts another folder.
+    // An archive starts another folder, and a list can say so before.
+    let list = [&["reproduce"], &GRID[..], &["--list", "--from", "whole.gz", "--out", "unpacked"]];
+    let list = program(path, &list.concat()).assert().success();
+    let list = String::from_utf8_lossy(&list.get_output().stdout).into_owned();
+    assert!(list.contains("12 cells, 0 of them missing"), "{list}");
+    assert!(!path.join("unpacked").exists(), "a list makes no folder");
     let told = reproduce(path, &["--out", "unpacked", "--from", "whole.gz"]);
     assert!(told.contains("12 cells from whole.gz") && told.contains("0 to compute"), "{told}");
     assert!(cells(&path.join("unpacked")) == whole);

@@ -9,6 +9,7 @@ use crate::method::pomdp_fs::Network;
 use crate::method::pomdp_fs::stage1::loss::{DiscWeights, Stage1Saved, disc_loss};
 use crate::method::pomdp_fs::stage2::loss::{Advantages, Replay, Stage2Loss, Stage2Weights};
 use crate::method::pomdp_fs::stage2::rollout::{Rollouts, Sampled, Sampling};
+use crate::nn::gradient_sums::shard_rows;
 use crate::nn::{Adam, AdamConfig, EncoderConfig};
 use crate::rng::Streams;
 
@@ -22,7 +23,7 @@ pub const TRAIN: [(usize, usize); 4] = [(64, 2), (128, 2), (64, 8), (128, 16)];
 pub const ROLLOUT: (usize, usize, usize) = (64, 50, 500);
 
 /// The products of the network's layers at 64 and 256 rows, and a tall one.
-const PRODUCTS: [(usize, usize, usize, &str); 13] = [
+const PRODUCTS: [(usize, usize, usize, &str); 18] = [
     (64, 128, 128, "nn"),
     (64, 128, 256, "nn"),
     (64, 128, 384, "nn"),
@@ -35,6 +36,11 @@ const PRODUCTS: [(usize, usize, usize, &str); 13] = [
     (128, 64, 512, "tn"),
     (512, 64, 128, "tn"),
     (256, 128, 512, "nn"),
+    (256, 512, 128, "nn"),
+    (256, 512, 128, "nt"),
+    (256, 128, 512, "nt"),
+    (128, 256, 512, "tn"),
+    (512, 256, 128, "tn"),
     (4096, 128, 512, "nn"),
 ];
 
@@ -110,7 +116,16 @@ fn product(id: String, (m, k, n): (usize, usize, usize), name: &'static str) -> 
     }
 }
 
-/// Operations of a forward pass of the blocks over `batch` instances; a backward pass has twice as many.
+/// Operations that a forward pass saves because only one token of a sequence differs between the
+/// instances: the first block projects the others once in each shard.
+fn saved_operations(network: &Network, batch: usize, shard: usize) -> usize {
+    let (width, tokens) = (network.config().width, network.encoder.tokens.count());
+    let alike = network.encoder.tokens.only_group().map_or(0, |_| tokens - 1);
+    2 * (batch - batch.div_ceil(shard)) * alike * 3 * width * width
+}
+
+/// Operations of a forward pass of the blocks over `batch` instances, none of them saved; a backward
+/// pass has twice as many.
 fn forward_operations(network: &Network, batch: usize) -> usize {
     let EncoderConfig { width, ffn, layers, .. } = network.config();
     let tokens = network.encoder.tokens.count();
@@ -173,7 +188,9 @@ impl TrainStep {
         let (batch, width) = (self.x.rows(), self.network.config().width);
         let tokens = 2 * 2 * batch * FEATURES * width;
         let heads = (2 + 2) * 2 * batch * width * LABELS;
-        (tokens + heads + 3 * forward_operations(&self.network, batch)) as f64
+        let shard = shard_rows(batch, self.network.encoder.tokens.count());
+        let saved = saved_operations(&self.network, batch, shard);
+        (tokens + heads + 3 * forward_operations(&self.network, batch) - saved) as f64
     }
 }
 
@@ -246,7 +263,10 @@ impl RolloutStep {
         let (batch, steps, features) = ROLLOUT;
         let width = self.rollouts.network().config().width;
         let states = steps + 1;
-        let blocks = 3 * states * forward_operations(self.rollouts.network(), batch);
+        let network = self.rollouts.network();
+        let shard = shard_rows(1, network.encoder.tokens.count());
+        let saved = states * saved_operations(network, batch, shard);
+        let blocks = 3 * states * forward_operations(network, batch) - saved;
         let disc = (states + 3) * 2 * batch * width * LABELS;
         let policy = 3 * steps * 2 * batch * width * features;
         let tokens = 2 * 2 * steps * batch * width;
@@ -265,7 +285,9 @@ mod tests {
         let block0 = 128 * (4 * 128 * 128 + 2 * 128 * 512) + 2 * 64 * 2 * 2 * 128;
         let block1 = 128 * 2 * 128 * 128 + 64 * (2 * 128 * 128 + 2 * 128 * 512) + 2 * 64 * 2 * 128;
         let rest = 2 * 64 * 103 * 128 + 4 * 64 * 128 * 14;
-        assert_eq!(step.operations(), 2.0 * f64::from(3 * (block0 + block1) + rest));
+        // CLS is projected once in each of two shards.
+        let saved = (64 - 2) * 3 * 128 * 128;
+        assert_eq!(step.operations(), 2.0 * f64::from(3 * (block0 + block1) + rest - saved));
     }
 
     #[test]

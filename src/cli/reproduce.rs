@@ -182,7 +182,13 @@ impl Reproduce {
 
     fn show_list(&self, tasks: &[Task<'_>], context: &Context) -> Result<bool> {
         let folder = RunFolder::open(&self.out).ok();
-        let times = folder.as_ref().map_or_else(|| Ok(Vec::new()), RunFolder::times)?;
+        let mut times = folder.as_ref().map_or_else(|| Ok(Vec::new()), RunFolder::times)?;
+        // What a run that starts from the archive would find.
+        let mut archived = RunData::default();
+        if let Some(archive) = &self.from {
+            archived.add(archive)?;
+            times.append(&mut archived.times);
+        }
         let estimates = Estimates::refined(&times);
         let mut table = TextTable::new([
             "cell", "study", "set", "method", "noise", "seed", "fold", "seconds", "state",
@@ -191,6 +197,7 @@ impl Reproduce {
         for task in tasks {
             let seconds = estimates.seconds(task);
             let state = match &folder {
+                _ if archived.cells.contains_key(&task.id) => "finished",
                 Some(f) if matches!(f.load(&task.id), Ok(Some(_))) => "finished",
                 Some(f) if f.failed(&task.id) => "failed",
                 _ => "missing",

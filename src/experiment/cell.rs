@@ -51,7 +51,7 @@ impl Cell<'_> {
             Some(_) => Value::Null,
             None => json!({"rate": protocol.noise, "scheme": protocol.scheme.name()}),
         };
-        json!({
+        let mut all = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "data": {"sha256": data.source.sha256, "content_sha256": content},
             "seed": protocol.seed,
@@ -66,7 +66,12 @@ impl Cell<'_> {
             "tuning_fits": self.run.tuning_fits,
             "budget": scoring.largest(data.d()),
             "scoring": scoring.settings(data.d()),
-        })
+        });
+        // The first revision says nothing, so that cells from before revisions were counted stay known.
+        if self.run.method.revision() > 0 {
+            all["revision"] = json!(self.run.method.revision());
+        }
+        all
     }
 
     /// Hash of the configuration.

@@ -16,6 +16,7 @@ struct Counting {
     fits: Arc<AtomicUsize>,
     settings: Order,
     own: bool,
+    revision: u32,
 }
 
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
@@ -80,6 +81,10 @@ impl Method for Counting {
 
     fn grid(&self) -> Vec<Value> {
         vec![json!({"backwards": true}), json!({"weight": 0.5})]
+    }
+
+    fn revision(&self) -> u32 {
+        self.revision
     }
 }
 
@@ -203,10 +208,12 @@ fn an_id_names_everything_that_the_result_depends_on() {
     let mut other = Counting::default();
     other.settings.weight = 0.5;
     others.push(id(Protocol::default(), Scoring::default(), &other, 0));
+    let revised = Counting { revision: 1, ..Counting::default() };
+    others.push(id(Protocol::default(), Scoring::default(), &revised, 0));
     others.push(standard());
     others.sort();
     others.dedup();
-    assert_eq!(others.len(), 7);
+    assert_eq!(others.len(), 8);
 }
 
 #[test]

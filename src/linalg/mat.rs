@@ -321,6 +321,12 @@ impl<'a, T: Real> ViewMut<'a, T> {
         &mut self.data[i * self.row_stride..i * self.row_stride + self.cols]
     }
 
+    /// Row `to` ← row `from`.
+    pub fn copy_row(&mut self, from: usize, to: usize) {
+        let (from, to) = (from * self.row_stride, to * self.row_stride);
+        self.data.copy_within(from..from + self.cols, to);
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -175,6 +175,11 @@ pub trait Method: Send + Sync {
     fn selected(&self, budget: usize, d: usize) -> usize {
         budget.min(d)
     }
+    /// Goes up whenever the same settings begin to give another result: stored cells of former
+    /// revisions are then other cells.
+    fn revision(&self) -> u32 {
+        0
+    }
     /// How many fits evaluation averages; more than one for a method that is chance itself.
     fn repetitions(&self) -> usize {
         1

@@ -200,7 +200,8 @@ impl Block {
         }
     }
 
-    /// out (B·queries × D) from inp (B·keys × D).
+    /// out (B·queries × D) from inp (B·keys × D). `only` is the only token of a sequence that differs
+    /// between the instances, if there is one.
     pub fn forward<T: Real>(
         &self,
         out: &mut Mat<T>,
@@ -208,6 +209,7 @@ impl Block {
         inp: &Mat<T>,
         p: &[T],
         dropout: Option<BlockDropout>,
+        only: Option<usize>,
     ) {
         let step = self.step();
         let carried = inp.rows() / step;
@@ -222,8 +224,9 @@ impl Block {
             self.norm1.forward(&mut saved.a, &mut saved.norm1, inp, p);
         }
         let a = if pre { &saved.a } else { inp };
-        self.query.forward(saved.q.view_mut(), a.view().every(step), p);
-        self.key_value.forward(saved.kv.view_mut(), a.view(), p);
+        let (keys, only_query) = (self.shape.keys, only.filter(|_| step == 1));
+        project(&self.query, saved.q.view_mut(), a.view().every(step), p, keys, only_query);
+        project(&self.key_value, saved.kv.view_mut(), a.view(), p, keys, only);
         attention::forward(&mut saved.mixed, &mut saved.att, &saved.q, &saved.kv, self.shape);
         let s1 = if pre { &mut saved.h1 } else { &mut *out };
         self.output.forward(s1.view_mut(), saved.mixed.view(), p);
@@ -336,6 +339,12 @@ impl<T: Real> BlockSaved<T> {
         }
     }
 
+    /// Queries, and keys with values, of the last forward pass.
+    #[cfg(test)]
+    pub(super) fn projections(&self) -> [&Mat<T>; 2] {
+        [&self.q, &self.kv]
+    }
+
     /// The three dropout masks of the last forward pass, by site name.
     pub fn masks(&self) -> Option<[(&'static str, &Mat<T>); 3]> {
         let m = in_use(&self.masks, self.dropping)?;
@@ -356,6 +365,29 @@ fn masked<'a, T: Real>(room: &'a mut Mat<T>, d: &'a Mat<T>, mask: Option<&Mat<T>
     room.as_mut_slice().copy_from_slice(d.as_slice());
     apply(room, mask);
     room
+}
+
+/// `layer` on the tokens of sequences of length `keys`. Tokens that are the same in all instances are
+/// computed for the first one: a row's bits do not depend on the rows beside it.
+fn project<T: Real>(
+    layer: &Linear,
+    mut out: ViewMut<'_, T>,
+    inp: View<'_, T>,
+    p: &[T],
+    keys: usize,
+    only: Option<usize>,
+) {
+    let rows = inp.rows();
+    let Some(place) = only.filter(|_| rows > keys) else {
+        return layer.forward(out, inp, p);
+    };
+    layer.forward(out.reborrow().slice_rows(0, keys), inp.slice_rows(0, keys), p);
+    let others = keys + place;
+    let target = out.reborrow().skip_rows(others).every(keys);
+    layer.forward(target, inp.skip_rows(others).every(keys), p);
+    for row in (keys..rows).filter(|row| row % keys != place) {
+        out.copy_row(row % keys, row);
+    }
 }
 
 /// y ← y + x, row by row.

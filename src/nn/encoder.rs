@@ -223,16 +223,19 @@ impl Encoder {
     ) {
         ws.h[0].set_rows(x.rows() * self.tokens.count());
         self.tokens.forward(ws.h[0].view_mut(), x, candidates, p);
-        self.forward_tokens(ws, p, dropout, first_row);
+        let only = candidates.is_none().then(|| self.tokens.only_group()).flatten();
+        self.forward_tokens(ws, p, dropout, first_row, only);
     }
 
-    /// ws.phi from the tokens that were put into `ws`.
+    /// ws.phi from the tokens that were put into `ws`. `only` is the only token of a sequence that
+    /// differs between the instances, if there is one: the first block projects the others once.
     pub fn forward_tokens<T: Real>(
         &self,
         ws: &mut Workspace<T>,
         p: &[T],
         dropout: Option<Dropout>,
         first_row: usize,
+        only: Option<usize>,
     ) {
         let s = self.tokens.count();
         for (l, block) in self.blocks.iter().enumerate() {
@@ -240,7 +243,7 @@ impl Encoder {
             let (inp, out) = (&before[l], &mut after[0]);
             let carried = if l + 1 == self.blocks.len() { 1 } else { s };
             let dropout = dropout.map(|d| (d, l, first_row * carried));
-            block.forward(out, &mut ws.saved[l], inp, p, dropout);
+            block.forward(out, &mut ws.saved[l], inp, p, dropout, only.filter(|_| l == 0));
         }
         let cls = ws.h.last().expect("at least one layer");
         match &self.last_norm {

@@ -94,7 +94,7 @@ fn run_all_rows(config: EncoderConfig, rows: usize) -> Run {
     let mut saved: Vec<BlockSaved<f64>> = blocks.iter().map(Block::saved).collect();
     for (l, block) in blocks.iter().enumerate() {
         let mut out = Mat::zeros(0, config.width);
-        block.forward(&mut out, &mut saved[l], &h[l], &p, None);
+        block.forward(&mut out, &mut saved[l], &h[l], &p, None, None);
         h.push(out);
     }
     let cls: Vec<usize> = (0..rows).map(|i| i * s).collect();
@@ -273,13 +273,39 @@ fn tokens_can_be_put_in_by_hand() {
         let mut ws = encoder.workspace();
         ws.tokens_mut().set_rows(4 * encoder.tokens.count());
         encoder.tokens.forward(ws.tokens_mut().view_mut(), x.view(), c, &p);
-        encoder.forward_tokens(&mut ws, &p, None, 0);
+        encoder.forward_tokens(&mut ws, &p, None, 0, None);
         assert_eq!(ws.phi, whole.phi);
         let mut dp = vec![0.0; layout.len()];
         encoder.backward_tokens(&mut ws, &mut dp, dphi.view(), &p);
         assert_eq!(ws.dtokens().rows(), 4 * encoder.tokens.count());
         encoder.tokens.backward(None, &mut dp, ws.dtokens().view(), x.view(), c, &p);
         assert_eq!(dp, whole.dp);
+    }
+}
+
+/// CLS and the tokens of equal candidate sets: computed once, and for every instance.
+#[test]
+fn tokens_that_are_alike_have_the_bits_of_all() {
+    for config in variants() {
+        let config = EncoderConfig { groups: 1, ..config };
+        let mut layout = Layout::default();
+        let encoder = Encoder::new(&mut layout, config).unwrap();
+        let p: Vec<f32> = init(&layout, &Streams::new(1));
+        let x = problem(&config, 5).0.cast::<f32>();
+        let same = Mat::from_fn(5, config.labels, |_, j| (j % 2) as f32);
+        let c = config.candidate_token.then(|| same.view());
+        let run = |only: Option<usize>| {
+            let mut ws = encoder.workspace();
+            ws.tokens_mut().set_rows(5 * encoder.tokens.count());
+            encoder.tokens.forward(ws.tokens_mut().view_mut(), x.view(), c, &p);
+            encoder.forward_tokens(&mut ws, &p, None, 0, only);
+            (ws.phi.clone(), ws.blocks()[0].clone())
+        };
+        let (every, once) = (run(None), run(encoder.tokens.only_group()));
+        assert_eq!(every.0, once.0);
+        assert_eq!(every.1.projections(), once.1.projections());
+        // The control: the wrong place has other bits.
+        assert_ne!(every.1.projections(), run(Some(0)).1.projections());
     }
 }
 

@@ -51,7 +51,9 @@ impl<T: Real> Categorical<'_, T> {
             #[inline(always)]
             || {
                 for ((p, &s), &open) in probs.iter_mut().zip(self.scores).zip(self.open) {
-                    *p = if open { s * inverse } else { T::NEG_INFINITY };
+                    // Not inside the choice, where it would be a gather.
+                    let scaled = s * inverse;
+                    *p = if open { scaled } else { T::NEG_INFINITY };
                 }
                 let norm = log_sum_exp(probs);
                 for p in probs.iter_mut() {

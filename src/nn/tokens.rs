@@ -60,6 +60,12 @@ impl Tokens {
         (0..self.groups).find(|&f| self.columns(f).contains(&a)).expect("a < d")
     }
 
+    /// The place of the only token that differs between instances whose candidates are alike; None if
+    /// there are several.
+    pub fn only_group(&self) -> Option<usize> {
+        (self.groups == 1).then_some(1)
+    }
+
     /// out (B·S × D) from x (B × d) and the candidates (B × L).
     pub fn forward<T: Real>(
         &self,

@@ -47,19 +47,32 @@ pub fn log_sum_exp<T: Real>(x: &[T]) -> T {
         // e^(d + rest) = e^d (1 + rest); for v = −∞ the rest is NaN and e^d is 0.
         Parts { value, rest: if value == T::ZERO { value } else { value.mul_add(d.rest, rest) } }
     };
-    let mut sums = [Parts { value: T::ZERO, rest: T::ZERO }; PARTIAL_SUMS];
-    let chunks = x.chunks_exact(PARTIAL_SUMS);
-    let remainder = chunks.remainder();
+    // Values and rests apart: side by side in pairs they would be taken apart and put together again
+    // around every addition. Two rounds of terms at a time fill the widest registers.
+    let (mut values, mut rests) = ([T::ZERO; PARTIAL_SUMS], [T::ZERO; PARTIAL_SUMS]);
+    let mut add = |l: usize, term: Parts<T>| {
+        let sum = Parts { value: values[l], rest: rests[l] }.plus(term);
+        (values[l], rests[l]) = (sum.value, sum.rest);
+    };
+    let (chunks, remainder) = x.as_chunks::<{ 2 * PARTIAL_SUMS }>();
     for chunk in chunks {
+        let (mut value, mut rest) = ([T::ZERO; 2 * PARTIAL_SUMS], [T::ZERO; 2 * PARTIAL_SUMS]);
+        for l in 0..2 * PARTIAL_SUMS {
+            let of = term(chunk[l]);
+            (value[l], rest[l]) = (of.value, of.rest);
+        }
         for l in 0..PARTIAL_SUMS {
-            sums[l] = sums[l].plus(term(chunk[l]));
+            add(l, Parts { value: value[l], rest: rest[l] });
+        }
+        for l in 0..PARTIAL_SUMS {
+            add(l, Parts { value: value[PARTIAL_SUMS + l], rest: rest[PARTIAL_SUMS + l] });
         }
     }
-    for (sum, &v) in sums.iter_mut().zip(remainder) {
-        *sum = sum.plus(term(v));
+    for (l, &v) in remainder.iter().enumerate() {
+        add(l % PARTIAL_SUMS, term(v));
     }
-    let [first, others @ ..] = sums;
-    let total = others.into_iter().fold(first, Parts::plus);
+    let part = |l: usize| Parts { value: values[l], rest: rests[l] };
+    let total = (1..PARTIAL_SUMS).fold(part(0), |total, l| total.plus(part(l)));
     let rest = two_sum(total.value - T::ONE, total.rest);
     top + rest.value.ln_1p(rest.rest)
 }

@@ -58,7 +58,7 @@ impl Function for OneBlock {
         let forward = |key: u64| {
             let (mut out, mut saved) = (Mat::zeros(0, WIDTH), block.saved());
             let dropout = Some((Dropout { rate: 0.3, key }, 0, 0));
-            block.forward(&mut out, &mut saved, &inp, p, dropout);
+            block.forward(&mut out, &mut saved, &inp, p, dropout, None);
             (out, saved)
         };
         let (out, mut saved) = forward(5);

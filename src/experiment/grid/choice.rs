@@ -7,7 +7,7 @@ use super::task::GridPlan;
 use crate::data::choice::choice;
 use crate::data::noise::Scheme;
 use crate::data::{Dataset, ReadOptions, catalog};
-use crate::experiment::{MethodRun, Plan, Protocol, Scoring, TrainLabels, parse_budgets};
+use crate::experiment::{Budget, MethodRun, Plan, Protocol, Scoring, TrainLabels, parse_budgets};
 use crate::measure::{Convention, CoverageForm};
 use crate::method::{self, Method};
 use crate::{Error, Result};
@@ -179,8 +179,9 @@ impl Choice {
         }
     }
 
-    /// Both protocols, all budgets and conventions from one fit; the smaller studies look at labels,
-    /// so the paper's budget is enough for them.
+    /// Both protocols, all budgets and conventions from one fit. The paper's budget is enough for the
+    /// ablation; the study of noise looks at labels alone, so nothing is classified and the ranking that
+    /// every fit makes ends with one feature.
     fn scoring(&self, study: Study) -> Result<Scoring> {
         let mut measures = vec![(Convention::ScikitLearn, CoverageForm::OverLabels)];
         let scoring = Scoring { train_labels: TrainLabels::ALL.to_vec(), ..Scoring::default() };
@@ -189,7 +190,13 @@ impl Choice {
                 measures.extend(Convention::ALL.map(|c| (c, CoverageForm::Native)));
                 Scoring { budgets: parse_budgets(&self.budgets)?, measures, ..scoring }
             }
-            Study::Noise | Study::Ablation => Scoring { measures, ..scoring },
+            Study::Noise => Scoring {
+                budgets: vec![Budget::Count(1)],
+                classifiers: Vec::new(),
+                measures,
+                ..scoring
+            },
+            Study::Ablation => Scoring { measures, ..scoring },
         })
     }
 }
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_reading_belongs_to_table_4_unless_it_is_asked_for() {
+    fn studies_have_their_methods_and_scores() {
         let set = |name: &str| GridSet {
             name: name.to_owned(),
             title: name.to_owned(),
@@ -245,6 +252,10 @@ mod tests {
             studies: Study::ALL.to_vec(),
             budgets: "paper".to_owned(),
         };
+        let (main, noise) = (choice(&[]).scoring(Study::Main), choice(&[]).scoring(Study::Noise));
+        assert!(!main.unwrap().classifiers.is_empty());
+        let noise = noise.unwrap();
+        assert!(noise.classifiers.is_empty() && noise.largest(50) == 1, "labels alone");
         let count = |choice: &Choice, study, name| choice.runs(study, &set(name)).unwrap().len();
         let (all, soft) = (choice(&[]), choice(&[TABLE4_METHOD]));
         assert_eq!(count(&all, Study::Main, "birds"), method::NAMES.len());

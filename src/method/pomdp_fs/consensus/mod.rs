@@ -49,6 +49,10 @@ impl Method for Consensus {
         self.method.name()
     }
 
+    fn revision(&self) -> u32 {
+        self.method.revision()
+    }
+
     fn settings(&self) -> Value {
         let mut settings = self.method.settings();
         settings["seeds"] = json!(self.seeds);

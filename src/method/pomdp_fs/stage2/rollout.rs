@@ -276,7 +276,9 @@ impl<T: Real> Shard<T> {
         let ws = &mut self.states[self.at];
         network.encoder.show(ws, place % TOGETHER, 1, self.no_candidates.rows());
         ws.tokens_mut().as_mut_slice().copy_from_slice(self.tokens.as_slice());
-        network.encoder.forward_tokens(ws, p, None, 0);
+        // All instances see the same empty set of candidates.
+        let only = network.encoder.tokens.only_group();
+        network.encoder.forward_tokens(ws, p, None, 0, only);
     }
 
     /// Turns to the kept activations of `count` states from state t on, with the memory of the backward
