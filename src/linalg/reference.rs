@@ -4,8 +4,9 @@ use super::gemm::Acc;
 use super::mat::{View, ViewMut};
 use crate::num::{Fusing, Real, fusing, vectorize};
 
-/// Length of the pieces in which matrixmultiply cuts the inner dimension.
-const K_BLOCK: usize = 256;
+/// Length of the pieces in which matrixmultiply cuts the inner dimension: a product over at most so many
+/// is one sum, which is added to C once.
+pub const K_BLOCK: usize = 256;
 
 /// C ← A·B or C ← C + A·B: each block of 256 products is summed in order from zero (fused where the
 /// machine fuses), and the block sums are added to C in order.

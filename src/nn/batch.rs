@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use super::dropout::Dropout;
 use super::encoder::{Encoder, Workspace};
 use super::gradient_sums::{GradientSums, shard_rows};
-use crate::linalg::{Mat, View};
+use super::params::Layout;
+use crate::linalg::{Mat, View, reference};
 use crate::num::Real;
 
 /// What the forward pass over a batch keeps for the backward pass, shard by shard, and the
@@ -19,8 +20,9 @@ pub struct BatchSaved<T> {
 
 impl<T: Real> BatchSaved<T> {
     /// `parameters` is the length of the encoder's part of the arena, which it must begin.
-    pub fn new(parameters: usize) -> Self {
-        BatchSaved { shards: Vec::new(), sums: GradientSums::new(parameters) }
+    pub fn new(layout: &Layout, parameters: usize) -> Self {
+        let sums = GradientSums::once_per_shard(parameters, layout.summed_by_rows(parameters));
+        BatchSaved { shards: Vec::new(), sums }
     }
 }
 
@@ -67,7 +69,8 @@ impl Encoder {
     ) {
         let (rows, per) = (x.rows(), shard_rows(x.rows(), self.tokens.count()));
         let shards = &mut saved.shards[..rows.div_ceil(per)];
-        saved.sums.accumulate(dp, shards, |k, ws, grads| {
+        let one_sum = per * self.tokens.count() <= reference::K_BLOCK;
+        saved.sums.accumulate(dp, shards, one_sum, |k, ws, grads| {
             let (from, to) = (k * per, rows.min((k + 1) * per));
             let candidates = candidates.map(|c| c.slice_rows(from, to));
             let dphi = dphi.view().slice_rows(from, to);

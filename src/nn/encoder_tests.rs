@@ -139,7 +139,7 @@ fn shards_change_no_activation_and_sum_all_gradients() {
         for dropout in [None, Some(Dropout { rate: 0.3, key: 5 })] {
             let whole = run(config, rows, dropout);
             let (x, c, dphi) = problem(&config, rows);
-            let mut saved = BatchSaved::new(layout.len());
+            let mut saved = BatchSaved::new(&layout, layout.len());
             let mut phi = Mat::zeros(0, config.width);
             let mut dp = vec![1.0; layout.len()];
             for _ in 0..2 {

@@ -5,6 +5,8 @@
 //! result, those of the others to a buffer of the group's own, and the buffers are added in order. Both
 //! numbers depend on the batch alone, so the sum has the same bits at any thread count.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::num::{Real, add_assign, vectorize};
@@ -39,25 +41,39 @@ pub fn group_count(shards: usize) -> usize {
 pub struct GradientSums<T> {
     buffers: Vec<Vec<T>>,
     len: usize,
+    /// If a shard adds to each parameter once, but for these ranges, where it adds row after row.
+    by_rows: Option<Vec<Range<usize>>>,
+    /// Sums of those ranges that are set aside.
+    aside: Vec<T>,
 }
 
 impl<T: Real> GradientSums<T> {
     /// For gradients of `len` parameters.
     pub fn new(len: usize) -> Self {
-        GradientSums { buffers: Vec::new(), len }
+        GradientSums { buffers: Vec::new(), len, by_rows: None, aside: Vec::new() }
     }
 
-    /// dp[..len] += Σ over the shards of what `backward(k, shard, grads)` adds to `grads`.
+    /// The same for a backward pass that adds to each parameter once, but for those of `by_rows`.
+    pub fn once_per_shard(len: usize, by_rows: Vec<Range<usize>>) -> Self {
+        GradientSums { by_rows: Some(by_rows), ..GradientSums::new(len) }
+    }
+
+    /// dp[..len] += Σ over the shards of what `backward(k, shard, grads)` adds to `grads`. `one_sum` says
+    /// that what is added once is a single sum for this size of shards.
     pub fn accumulate<S: Send>(
         &mut self,
         dp: &mut [T],
         shards: &mut [S],
+        one_sum: bool,
         backward: impl Fn(usize, &mut S, &mut [T]) + Sync,
     ) {
         let (size, count) = (group_size(shards.len()), group_count(shards.len()));
         let count = count.saturating_sub(1);
         let dp = &mut dp[..self.len];
         if rayon::current_num_threads() == 1 {
+            if size == 1 && one_sum && self.by_rows.is_some() {
+                return self.in_place(dp, shards, backward);
+            }
             return self.one_after_the_other(dp, shards, size, backward);
         }
         while self.buffers.len() < count {
@@ -82,6 +98,38 @@ impl<T: Real> GradientSums<T> {
                 add_assign(piece, &buffer[from..from + piece.len()]);
             }
         });
+    }
+
+    /// The same sums on one thread, where each group is one shard: what a shard adds once may as well be
+    /// added to the result. What it adds row after row is summed from zero, with the result set aside.
+    fn in_place<S>(
+        &mut self,
+        dp: &mut [T],
+        shards: &mut [S],
+        backward: impl Fn(usize, &mut S, &mut [T]),
+    ) {
+        let by_rows = self.by_rows.as_deref().unwrap_or_default();
+        self.aside.resize(by_rows.iter().map(Range::len).sum(), T::ZERO);
+        for (k, shard) in shards.iter_mut().enumerate() {
+            if k == 0 {
+                backward(k, shard, dp);
+                continue;
+            }
+            let mut aside = &mut self.aside[..];
+            for range in by_rows {
+                let (part, rest) = aside.split_at_mut(range.len());
+                part.copy_from_slice(&dp[range.clone()]);
+                dp[range.clone()].fill(T::ZERO);
+                aside = rest;
+            }
+            backward(k, shard, dp);
+            let mut aside = &self.aside[..];
+            for range in by_rows {
+                let (part, rest) = aside.split_at(range.len());
+                add_assign(&mut dp[range.clone()], part);
+                aside = rest;
+            }
+        }
     }
 
     /// The same sums on one thread, where all groups share one buffer, which stays in the cache: a group
@@ -128,6 +176,36 @@ fn add_and_clear<T: Real>(y: &mut [T], x: &mut [T]) {
 mod tests {
     use super::*;
 
+    /// One addition for each shard, but for two ranges, which are summed row by row: in place on one thread,
+    /// in buffers on three.
+    #[test]
+    fn in_place_gives_the_bits_of_buffers() {
+        let by_rows = vec![3..10, 500..777];
+        let run = |threads: usize, shards: usize, one_sum: bool| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut sums = GradientSums::once_per_shard(1000, by_rows.clone());
+            let (mut dp, mut work) = (vec![0.1f32; 1100], vec![(); shards]);
+            for _ in 0..2 {
+                pool.install(|| {
+                    sums.accumulate(&mut dp, &mut work, one_sum, |k, (), grads| {
+                        let rows =
+                            |i: usize| if by_rows.iter().any(|r| r.contains(&i)) { 5 } else { 1 };
+                        for (i, g) in grads.iter_mut().enumerate() {
+                            for row in 0..rows(i) {
+                                *g += 1.0 / (1 + (i + row) * (k + 3)) as f32;
+                            }
+                        }
+                    });
+                });
+            }
+            dp
+        };
+        for shards in [1, 2, 5, 8, 9] {
+            assert!(run(1, shards, true) == run(3, shards, true), "{shards} shards");
+            assert!(run(1, shards, true) == run(1, shards, false), "{shards} shards");
+        }
+    }
+
     /// One buffer for all groups against one for each: numbers whose sum depends on the order.
     #[test]
     fn one_thread_gives_the_bits_of_many() {
@@ -137,7 +215,7 @@ mod tests {
             let (mut dp, mut work) = (vec![0.1f32; 40_000], vec![(); shards]);
             for _ in 0..2 {
                 pool.install(|| {
-                    sums.accumulate(&mut dp, &mut work, |k, (), grads| {
+                    sums.accumulate(&mut dp, &mut work, true, |k, (), grads| {
                         for (i, g) in grads.iter_mut().enumerate() {
                             *g += 1.0 / (1 + i * (k + 3)) as f32;
                         }
@@ -158,7 +236,7 @@ mod tests {
             let mut sums = GradientSums::new(70_000);
             let mut dp = vec![0.5f64; 70_001];
             for _ in 0..2 {
-                sums.accumulate(&mut dp, &mut work, |k, shard, grads| {
+                sums.accumulate(&mut dp, &mut work, true, |k, shard, grads| {
                     assert_eq!(k, *shard);
                     for (i, g) in grads.iter_mut().enumerate() {
                         *g += (k + 1) as f64 * (i % 3) as f64;

@@ -89,6 +89,20 @@ impl Layout {
         self.entries.iter().map(|(n, p, i)| (n.as_str(), *p, *i))
     }
 
+    /// The ranges of 0..`len` whose gradients are summed row by row, in order; the gradients of all others,
+    /// the weights `….w`, are products that are added once in a backward pass.
+    pub fn summed_by_rows(&self, len: usize) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let by_rows = self.iter().filter(|(name, _)| !name.ends_with(".w"));
+        for range in by_rows.map(|(_, param)| param.range()).filter(|r| r.end <= len) {
+            match ranges.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => ranges.push(range),
+            }
+        }
+        ranges
+    }
+
     /// The parameter called `name`.
     pub fn find(&self, name: &str) -> Option<Param> {
         self.iter().find(|(n, _)| *n == name).map(|(_, p)| p)
@@ -139,6 +153,17 @@ mod tests {
         assert_eq!(layout.find("b"), Some(b));
         assert_eq!(layout.find("c"), None);
         assert_eq!(a.shape(), (2, 3));
+    }
+
+    #[test]
+    fn what_is_summed_by_rows() {
+        let mut layout = Layout::default();
+        for (name, rows) in [("cls", 1), ("l.w", 3), ("l.b", 1), ("norm.gain", 1), ("k.w", 2)] {
+            layout.add(name, rows, 2, Init::Zero);
+        }
+        layout.add("later.b", 1, 2, Init::Zero);
+        assert_eq!(layout.summed_by_rows(layout.len()), [0..2, 8..12, 16..18]);
+        assert_eq!(layout.summed_by_rows(16), [0..2, 8..12]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn features(streams: &Streams) -> Result<Vec<Check>> {
     // π(· | the features in `shown`): the whole encoder on the masked row, no incremental token.
     let policy = |shown: &[usize], temperature: f64| -> Vec<f64> {
         let masked = Mat::from_fn(1, FEATURES, |_, a| if shown.contains(&a) { x[a] } else { 0.0 });
-        let mut saved = BatchSaved::new(network.encoder_range().end);
+        let mut saved = BatchSaved::new(&network.layout, network.encoder_range().end);
         let (mut phi, none) = (Mat::zeros(0, 6), Mat::zeros(1, 3));
         let token = encoder.candidate_token.then_some(none.view());
         network.encoder.forward_batch(&mut phi, &mut saved, masked.view(), token, &p, None);

@@ -38,6 +38,8 @@ impl Tile for Avx512 {
             let mut rows = [_mm512_setzero_ps(); LANES];
             for (i, row) in rows.iter_mut().enumerate() {
                 *row = _mm512_loadu_ps(from.add(i * from_row));
+                // Weights come from far: the block after the next one.
+                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(i * from_row + 2 * LANES).cast());
             }
             for (j, column) in turned(rows).into_iter().enumerate() {
                 _mm512_storeu_ps(to.add(j * to_row), column);

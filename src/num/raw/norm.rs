@@ -54,15 +54,14 @@ pub unsafe fn forward(
     let (out, xhat, rstd) = (out.as_mut_ptr(), xhat.as_mut_ptr(), rstd.as_mut_ptr());
     let weights = (gain.as_ptr(), shift.as_ptr());
     let whole = rows.count - rows.count % ROWS;
-    for i in 0..rows.count {
+    for i in (0..whole).step_by(ROWS).chain(whole..rows.count) {
         let at = i * rows.width;
         // SAFETY: row i, or ROWS rows from it on, of matrices that `check` found long enough.
         unsafe {
-            let to = (out.add(at), xhat.add(at), rstd.add(i));
-            if i >= whole {
-                forward_rows::<1>(to, x.as_ptr().add(at), weights, rows.width, epsilon);
-            } else if i % ROWS == 0 {
-                forward_rows::<ROWS>(to, x.as_ptr().add(at), weights, rows.width, epsilon);
+            let (to, x) = ((out.add(at), xhat.add(at), rstd.add(i)), x.as_ptr().add(at));
+            match i < whole {
+                true => forward_rows::<ROWS>(to, x, weights, rows.width, epsilon),
+                false => forward_rows::<1>(to, x, weights, rows.width, epsilon),
             }
         }
     }
@@ -137,16 +136,15 @@ pub unsafe fn backward(
     let sums = (dgain.as_mut_ptr(), dshift.as_mut_ptr());
     let dinp = dinp.as_mut_ptr();
     let whole = rows.count - rows.count % ROWS;
-    for i in 0..rows.count {
+    for i in (0..whole).step_by(ROWS).chain(whole..rows.count) {
         let at = i * rows.width;
         // SAFETY: row i, or ROWS rows from it on, of matrices that `check` found long enough.
         unsafe {
-            let dout = dout.as_ptr().add(at);
+            let (dinp, dout) = (dinp.add(at), dout.as_ptr().add(at));
             let saved = (xhat.as_ptr().add(at), rstd.as_ptr().add(i));
-            if i >= whole {
-                backward_rows::<1>(dinp.add(at), sums, dout, gain.as_ptr(), saved, rows.width);
-            } else if i % ROWS == 0 {
-                backward_rows::<ROWS>(dinp.add(at), sums, dout, gain.as_ptr(), saved, rows.width);
+            match i < whole {
+                true => backward_rows::<ROWS>(dinp, sums, dout, gain.as_ptr(), saved, rows.width),
+                false => backward_rows::<1>(dinp, sums, dout, gain.as_ptr(), saved, rows.width),
             }
         }
     }
@@ -175,6 +173,8 @@ unsafe fn backward_rows<const R: usize>(
             for r in 0..R {
                 let d = _mm256_loadu_ps(dout.add(r * width + k));
                 let h = _mm256_loadu_ps(xhat.add(r * width + k));
+                // What the forward pass kept has left the near caches since.
+                _mm_prefetch::<_MM_HINT_T0>(xhat.wrapping_add((R + r) * width + k).cast());
                 dg = _mm256_add_ps(dg, _mm256_mul_ps(d, h));
                 ds = _mm256_add_ps(ds, d);
                 let g = _mm256_mul_ps(d, gain);

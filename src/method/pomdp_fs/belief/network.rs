@@ -132,7 +132,7 @@ impl BeliefNetwork {
         let empty = |cols| Mat::zeros(0, cols);
         BeliefSaved {
             phi: empty(width),
-            encoder: BatchSaved::new(self.encoder_len),
+            encoder: BatchSaved::new(&self.layout, self.encoder_len),
             tokens: empty(TOKEN_VALUES),
             context: self.context.saved(),
             scratch: self.context.scratch(),

@@ -57,7 +57,7 @@ impl Network {
             phi: Mat::zeros(0, width),
             logits: Mat::zeros(0, labels),
             scores: Mat::zeros(0, labels),
-            encoder: BatchSaved::new(self.encoder_range().end),
+            encoder: BatchSaved::new(&self.layout, self.encoder_range().end),
             dphi: Mat::zeros(0, width),
         }
     }

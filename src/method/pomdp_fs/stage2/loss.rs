@@ -116,7 +116,7 @@ impl<T: Real> Rollouts<T> {
             from..rows.end.min(from + per)
         };
         match dp {
-            Some(dp) => self.sums.accumulate(dp, shards, |k, shard, grads| {
+            Some(dp) => self.sums.accumulate(dp, shards, false, |k, shard, grads| {
                 shard.replay(network, Some(grads), replay, of_shard(k), p, kept);
             }),
             None => shards.par_iter_mut().enumerate().for_each(|(k, shard)| {
