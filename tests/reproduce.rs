@@ -48,6 +48,26 @@ fn cells(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
+/// `--quick` takes one fold of the large sets and leaves out what takes more than a minute.
+#[test]
+fn quick_is_a_part_of_the_grid() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut list = program(dir.path(), &["reproduce", "--quick", "--list", "--json", "list.json"]);
+    let told = list.assert().success();
+    let told = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+    assert!(told.contains("too long for --quick, so left out: pomdp-fs-paper on Bibtex"), "{told}");
+    let list: Value =
+        serde_json::from_slice(&fs::read(dir.path().join("list.json")).unwrap()).unwrap();
+    let cells = list["cells"].as_array().unwrap();
+    let folds = |set: &str, method: &str| {
+        cells.iter().filter(|c| c["set"] == set && c["method"] == method).count()
+    };
+    for (set, count) in [("emotions", 2), ("yeast", 2), ("bibtex", 1), ("mediamill", 1)] {
+        assert_eq!(folds(set, "pomdp-fs"), count, "{set}");
+    }
+    assert_eq!(folds("bibtex", "pomdp-fs-paper"), 0);
+}
+
 #[test]
 fn shards_archives_and_resumed_runs_have_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ pub struct Select {
     /// fewer than 100
     #[arg(long, value_name = "K|P%", default_value = "paper")]
     budget: Budget,
-    /// Train Stage 1 on K-1 parts and disambiguate the rest
+    /// Train Stage 1 on K-1 parts and disambiguate the rest [default: 5, with preset paper off]
     #[arg(long, value_name = "K")]
     cross_fit: Option<usize>,
     /// Keep the best candidate of a row when none reaches 1/2

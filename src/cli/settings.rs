@@ -153,9 +153,12 @@ fn apply(methods: &mut [Box<dyn Method>], changes: &[Change]) -> Result<()> {
             let meant = match &change.method {
                 Some(name) => name == method.name(),
                 // A single method tells itself what is wrong with an unknown name.
-                None => methods.len() == 1 || method.settings().get(&change.key).is_some(),
+                None => methods.len() == 1 || reads(method.as_ref(), &change.key),
             };
             if meant {
+                if method.unread().contains(&&*change.key) {
+                    return Err(unread(method.name(), &change.key));
+                }
                 own.insert(change.key.clone(), change.value.clone());
                 used = true;
             }
@@ -173,6 +176,18 @@ fn apply(methods: &mut [Box<dyn Method>], changes: &[Change]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a setting of this name makes a difference.
+fn reads(method: &dyn Method, key: &str) -> bool {
+    method.settings().get(key).is_some() && !method.unread().contains(&key)
+}
+
+/// A setting without effect is a mistake that nobody would see.
+fn unread(method: &str, key: &str) -> Error {
+    let other = if method == "pomdp-fs" { "paper" } else { "observation" };
+    Error::config(format!("found setting '{key}', which {method} does not read"))
+        .hint(format!("it belongs to preset {other}"))
+}
+
 fn unused(methods: &[Box<dyn Method>], change: &Change) -> Error {
     let names: Vec<&str> = methods.iter().map(|m| m.name()).collect();
     if let Some(method) = &change.method {
@@ -183,7 +198,8 @@ fn unused(methods: &[Box<dyn Method>], change: &Change) -> Error {
     }
     let known = methods.iter().filter_map(|m| {
         let settings = m.settings();
-        let keys: Vec<String> = settings.as_object()?.keys().cloned().collect();
+        let keys = settings.as_object()?.keys().filter(|key| !m.unread().contains(&&***key));
+        let keys: Vec<String> = keys.cloned().collect();
         (!keys.is_empty()).then(|| format!("{} has {}", m.name(), keys.join(", ")))
     });
     let known: Vec<String> = known.collect();
@@ -214,6 +230,20 @@ mod tests {
         assert!(message("random.a=1").contains("method random: found setting 'a'"));
         assert!(message("epochs1").contains("found --set epochs1, expected KEY=VALUE"));
         assert!(message("epochs1=0").contains("epochs1 is 0"));
+        // What a preset does not read is for those that do, and refused where nobody does.
+        let methods = with(&names, &["epochs2=3"]).unwrap();
+        assert_ne!(methods[0].settings()["epochs2"], 3);
+        assert_eq!(methods[1].settings()["epochs2"], 3);
+        for (name, key, preset) in
+            [("pomdp-fs", "epochs2", "paper"), ("pomdp-fs-paper", "gamma", "observation")]
+        {
+            for set in [format!("{key}=1"), format!("{name}.{key}=1")] {
+                let e = with(&[name], &[&set]).err().unwrap().to_string();
+                assert!(e.contains(&format!("'{key}', which {name} does not read")), "{e}");
+                assert!(e.contains(&format!("preset {preset}")), "{e}");
+            }
+        }
+        assert!(with(&["pomdp-fs", "all"], &["epochs2=1"]).is_err());
         // Alone, a method lists its settings.
         let alone = with(&["pomdp-fs"], &["epoch=1"]).err().unwrap().to_string();
         assert!(alone.contains("found setting 'epoch'") && alone.contains("epochs1"), "{alone}");

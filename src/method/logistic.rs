@@ -53,6 +53,7 @@ impl Logistic {
             rho: self.settings.rho,
             rho_per_label: self.settings.rho_per_label,
             without_context: !self.context,
+            ..LinearOptions::default()
         };
         LinearBelief::fit(training.x, training.candidates, &options, streams)
     }

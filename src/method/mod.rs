@@ -175,6 +175,10 @@ pub trait Method: Send + Sync {
     fn selected(&self, budget: usize, d: usize) -> usize {
         budget.min(d)
     }
+    /// Settings that it has and does not read as it is set now.
+    fn unread(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Goes up whenever the same settings begin to give another result: stored cells of former
     /// revisions are then other cells.
     fn revision(&self) -> u32 {

@@ -20,15 +20,13 @@ use pomdp_fs::linalg::Mat;
 use pomdp_fs::rng::Streams;
 
 /// Settings with which a run takes a fraction of a second.
-const QUICK: [&str; 12] = [
+const QUICK: [&str; 10] = [
     "--set",
     "width=16",
     "--set",
     "heads=2",
     "--set",
     "epochs1=6",
-    "--set",
-    "epochs2=3",
     "--set",
     "batch=32",
     "--budget",

@@ -200,7 +200,7 @@ fn a_percentage_is_the_same_number_everywhere() {
     let feature_names = (0..100).map(|j| format!("f{j}")).collect();
     write(&Dataset { x, feature_names, ..base }, path, "wide.csv");
     let quick =
-        ["--set", "width=8", "--set", "heads=1", "--set", "epochs1=1", "--set", "epochs2=1"];
+        ["--set", "width=8", "--set", "heads=1", "--set", "epochs1=1", "--set", "rollouts=1"];
     let select = ["select", "wide.csv", "--budget", "29%", "--json", "s.json", "--out", "s"];
     run(path, &[&select[..], &quick[..]].concat());
     let evaluate = ["evaluate", "wide.csv", "--budget", "29%", "--json", "e.json"];

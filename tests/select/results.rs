@@ -99,7 +99,7 @@ fn reports_of_unusual_runs_are_whole_and_safe() {
         &["one.csv"],
         &["one.csv", "--preset", "paper"],
         &["toy.csv", "--cross-fit", "2"],
-        &["toy.csv", "--set", "epochs2=0"],
+        &["toy.csv", "--preset", "paper", "--set", "epochs2=0"],
     ];
     for args in cases {
         // A later --set wins, so the case comes last.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use pomdp_fs::rng::Streams;
 
 /// `select` on the toy, with settings that take a fraction of a second.
-const SELECT: [&str; 16] = [
+const SELECT: [&str; 14] = [
     "select",
     "toy.csv",
     "--labels",
@@ -34,8 +34,6 @@ const SELECT: [&str; 16] = [
     "heads=2",
     "--set",
     "epochs1=4",
-    "--set",
-    "epochs2=3",
 ];
 /// The same for so long that it must be stopped.
 const LONG: [&str; 6] =

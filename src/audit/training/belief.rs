@@ -225,7 +225,7 @@ fn choice(world: &World, streams: &Streams) -> Vec<Check> {
     let unit = rows_to_unit_scale(&world.x);
     let kinds = [Features::new(&world.x), Features::new(&unit)];
     let fit = |features: &Features, rho: f64, repeat: usize| {
-        let parts = LinearBelief::partition(ROWS, repeat, &streams);
+        let parts = LinearBelief::partition(ROWS, options.parts, repeat, &streams);
         let noise = [NoiseRate::new(rho); LABELS];
         cross_fit(features, &world.c, &noise, None, &[1.0; FEATURES], &parts).logits
     };

@@ -218,8 +218,10 @@ impl RunSummary {
     }
 
     /// ε of the pseudo labels, of the candidates and of no label, mean over all folds.
-    pub fn epsilon(cells: &[StoredCell]) -> Option<(Option<f64>, f64, f64)> {
-        let all: Option<Vec<_>> = cells.iter().map(|c| c.result.epsilon).collect();
+    pub fn epsilon<'a>(
+        cells: impl IntoIterator<Item = &'a StoredCell>,
+    ) -> Option<(Option<f64>, f64, f64)> {
+        let all: Option<Vec<_>> = cells.into_iter().map(|c| c.result.epsilon).collect();
         let all = all.filter(|all| !all.is_empty())?;
         let mean = |of: &dyn Fn(usize) -> f64| moments(&Vec::from_iter((0..all.len()).map(of))).0;
         let pseudo: Option<Vec<f64>> = all.iter().map(|e| e.pseudo).collect();

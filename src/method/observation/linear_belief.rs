@@ -24,7 +24,7 @@ use crate::linalg::Mat;
 use crate::num::Real;
 use crate::rng::Streams;
 
-/// Parts of cross-fitting.
+/// Parts of cross-fitting, unless another number is asked for.
 pub const PARTS: usize = 5;
 /// Partitions are repeated until so many rows were judged, at most [`MOST_REPEATS`] times.
 const ROWS_JUDGED: usize = 4000;
@@ -35,7 +35,7 @@ const NO_NOISE: f64 = 1e-9;
 const RATE_REPEATS: usize = 3;
 
 /// What may be asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LinearOptions {
     /// ρ, if it is known.
     pub rho: Option<f64>,
@@ -43,6 +43,14 @@ pub struct LinearOptions {
     pub rho_per_label: bool,
     /// No label context.
     pub without_context: bool,
+    /// K of cross-fitting.
+    pub parts: usize,
+}
+
+impl Default for LinearOptions {
+    fn default() -> Self {
+        LinearOptions { rho: None, rho_per_label: false, without_context: false, parts: PARTS }
+    }
 }
 
 /// What was found, for the training rows and for new ones.
@@ -87,7 +95,8 @@ impl LinearBelief {
         let c: Mat<f64> = candidates.to_mat();
         let features = [Features::new(x), Features::unit(x)];
         let repeats = (ROWS_JUDGED / n.max(1)).clamp(1, MOST_REPEATS);
-        let partitions: Vec<Parts> = (0..repeats).map(|r| Self::partition(n, r, streams)).collect();
+        let partitions: Vec<Parts> =
+            (0..repeats).map(|r| Self::partition(n, options.parts, r, streams)).collect();
         let all = vec![1.0; x.cols()];
         let fit = |features: &Features, noise: &[NoiseRate<f64>], parts: &Parts| {
             cross_fit(features, &c, noise, None, &all, parts)
@@ -144,9 +153,9 @@ impl LinearBelief {
         LinearBelief { rho, parts, base, logits, loss, signs, model }
     }
 
-    /// The partition of a repeat.
-    pub fn partition(n: usize, repeat: usize, streams: &Streams) -> Parts {
-        Parts::new(n, PARTS, &streams.child(&format!("repeat/{repeat}")))
+    /// The partition of a repeat into so many parts.
+    pub fn partition(n: usize, parts: usize, repeat: usize, streams: &Streams) -> Parts {
+        Parts::new(n, parts, &streams.child(&format!("repeat/{repeat}")))
     }
 
     /// The rates as the likelihood needs them.

@@ -20,6 +20,39 @@ pub enum Preset {
     Paper,
 }
 
+impl Preset {
+    /// Settings that are of the other preset alone.
+    pub fn unread(self) -> &'static [&'static str] {
+        match self {
+            Preset::Observation => &[
+                "lambda_struct",
+                "neighbours",
+                "epochs2",
+                "rate_fs",
+                "rate_psi",
+                "lambda_fs",
+                "beta",
+                "temperature",
+                "ranking",
+                "memory_limit",
+            ],
+            Preset::Paper => &[
+                "rate_context",
+                "label_context",
+                "context_width",
+                "context_heads",
+                "patience",
+                "rho",
+                "rho_per_label",
+                "rollouts",
+                "rate_rollout",
+                "gamma",
+                "weighting",
+            ],
+        }
+    }
+}
+
 /// How features are ranked after Stage 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -82,7 +115,7 @@ pub struct Config {
     pub rho: Option<f64>,
     /// A rate ρ_j for each label instead of one for all (preset `observation`).
     pub rho_per_label: bool,
-    /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. Not given: off.
+    /// K of cross-fitting: train on K − 1 parts, disambiguate the rest. Not given: 5, in preset `paper` off.
     pub cross_fit: Option<usize>,
     /// Keep the best candidate of an instance when none reaches ½.
     pub at_least_one: bool,
@@ -226,6 +259,16 @@ impl Config {
         ]
     }
 
+    /// Refuses more parts of cross-fitting than there are rows.
+    pub fn check_parts(&self, rows: usize) -> Result<()> {
+        match self.cross_fit {
+            Some(parts) if parts > rows => Err(Error::config(format!(
+                "cross_fit is {parts} but there are {rows} rows, expected at most as many parts as rows"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The four optimisers: encoder and h_disc, label policy, the same pair in Stage 2, ψ.
     pub fn optimisers(&self) -> [AdamConfig; 4] {
         let decayed = |rate| AdamConfig { decay: self.decay, ..AdamConfig::new(rate) };
@@ -317,6 +360,14 @@ mod tests {
     use super::*;
     use crate::method::settings::changed;
     use serde_json::{Value, json};
+
+    #[test]
+    fn what_a_preset_does_not_read_are_settings() {
+        let [ours, paper] = [Preset::Observation, Preset::Paper].map(Preset::unread);
+        let known = crate::method::settings::object(&Config::default());
+        assert!(ours.iter().chain(paper).all(|key| known.get(key).is_some()));
+        assert!(ours.iter().all(|key| !paper.contains(key)));
+    }
 
     #[test]
     fn both_presets_are_valid_and_the_paper_has_its_values() {

@@ -26,6 +26,7 @@ pub(super) fn fit(
     config.check()?;
     training.check()?;
     check_size(training.x)?;
+    config.check_parts(training.x.rows())?;
     if context.budget == 0 {
         return Err(Error::config("the budget is 0, expected at least one feature"));
     }

@@ -110,12 +110,8 @@ impl<'a> Fit<'a> {
         if budget == 0 {
             return Err(Error::config("the budget is 0, expected at least one feature"));
         }
+        config.check_parts(n)?;
         let parts = config.cross_fit.unwrap_or(0);
-        if parts > n {
-            return Err(Error::config(format!(
-                "cross_fit is {parts} but there are {n} rows, expected at most as many parts as rows"
-            )));
-        }
         let network = Network::new(config.network(d, labels))?;
         let order = streams.stream("cross-fit").permutation(n);
         let held_out = |k| order.iter().copied().skip(k).step_by(parts).collect();

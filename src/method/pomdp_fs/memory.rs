@@ -5,6 +5,7 @@
 
 use super::{Config, Preset};
 use crate::Result;
+use crate::method::observation::linear_belief::PARTS;
 use crate::method::probe::penalty::WIDEST;
 
 /// Bytes of the program itself.
@@ -18,10 +19,10 @@ const PER_LABEL_CELL: f64 = 59.0;
 /// Bytes per cell of the labels of those rows that pass the networks together, and the same per pair
 /// of labels, for the attention between them.
 const PER_PASSING_CELL: (f64, f64) = (394.0, 8.0);
-/// Most rows that pass the networks together: 1024 of each of five parts.
-const PASSING: usize = 5 * 1024;
-/// Bytes per weight: five parts, each with weights, gradient, two moments, sums and best weights.
-const PER_WEIGHT: f64 = 155.0;
+/// Rows of a part that pass the networks together, at most.
+const PASSING: usize = 1024;
+/// Bytes per weight of a part: weights, gradient, two moments, sums and best weights.
+const PER_WEIGHT: f64 = 31.0;
 /// Bytes per pair of the features that enter a probe's products.
 const PER_PAIR: f64 = 87.0;
 
@@ -33,14 +34,16 @@ impl Config {
             Preset::Paper => super::Network::new(self.network(d, labels))?.layout.len(),
         };
         let [n, d, l, weights] = [n, d, labels, weights].map(|count| count as f64);
-        let passing = l * n.min(PASSING as f64) * (PER_PASSING_CELL.0 + PER_PASSING_CELL.1 * l);
+        let parts = self.cross_fit.unwrap_or(PARTS) as f64;
+        let passing =
+            l * n.min(parts * PASSING as f64) * (PER_PASSING_CELL.0 + PER_PASSING_CELL.1 * l);
         let square = d.min(WIDEST as f64) * d.min(WIDEST as f64);
         let bytes = PROGRAM
             + PER_ROW * n
             + PER_FEATURE_CELL * n * d
             + PER_LABEL_CELL * n * l
             + passing
-            + PER_WEIGHT * weights
+            + PER_WEIGHT * parts * weights
             + PER_PAIR * square;
         Ok(bytes as u64)
     }
@@ -58,6 +61,8 @@ mod tests {
         assert!(of(2000, 100, 10) > base && of(1000, 200, 10) > base && of(1000, 100, 20) > base);
         let wider = Config { width: 2 * config.width, ..config.clone() };
         assert!(wider.memory(1000, 100, 10).unwrap() > base);
+        let more = Config { cross_fit: Some(10), ..config.clone() };
+        assert!(more.memory(1000, 100, 10).unwrap() > base);
         assert!(of(2, 1_000_000, 3) > 3 << 30, "the network of a million features");
     }
 

@@ -38,6 +38,15 @@ impl Method for PomdpFs {
         settings::object(&self.config)
     }
 
+    fn unread(&self) -> &'static [&'static str] {
+        self.config.preset.unread()
+    }
+
+    fn revision(&self) -> u32 {
+        // The default preset did not hear `cross_fit` at first.
+        u32::from(self.config.preset == Preset::Observation && self.config.cross_fit.is_some())
+    }
+
     fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {
         Ok(Box::new(PomdpFs::new(settings::changed(&self.config, changes)?)))
     }

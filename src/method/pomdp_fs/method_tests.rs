@@ -65,6 +65,23 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
     }
 }
 
+/// Five parts are the default of the belief; another number is another belief, and another cell.
+#[test]
+fn the_belief_is_cross_fitted_in_as_many_parts_as_asked() {
+    let t = toy(60, 4, 2);
+    let of = |cross_fit| {
+        let config = Config { cross_fit, epochs1: 2, ..quick(Preset::Observation) };
+        let revision = PomdpFs::new(config.clone()).revision();
+        (run(&config, &t, 2).unwrap().confidence.unwrap(), revision)
+    };
+    let [unset, five, three] = [None, Some(5), Some(3)].map(of);
+    assert!(unset.0 == five.0 && unset.0 != three.0);
+    assert_eq!([unset.1, five.1, three.1], [0, 1, 1], "the setting was once not heard");
+    let config = Config { cross_fit: Some(80), ..quick(Preset::Observation) };
+    let e = run(&config, &t, 2).unwrap_err();
+    assert!(e.message().starts_with("cross_fit is 80 but there are 60 rows"), "{e}");
+}
+
 /// Keeps every checkpoint in `stored` and stops after each epoch of Stage 1.
 struct Interrupted<'a> {
     stored: &'a mut Option<Vec<u8>>,
@@ -100,7 +117,7 @@ fn run_observed(config: &Config, t: &Toy, budget: usize, o: &mut dyn Observer) -
 fn an_interrupted_fit_ends_with_the_same_bytes() {
     let t = toy(70, 4, 2);
     for (preset, cross_fit) in
-        [(Preset::Observation, None), (Preset::Paper, Some(3)), (Preset::Paper, None)]
+        [Preset::Observation, Preset::Paper].into_iter().flat_map(|p| [(p, None), (p, Some(3))])
     {
         let config = Config { epochs1: 3, cross_fit, ..quick(preset) };
         let (mut stored, truth) = (None, &t.truth);
@@ -115,7 +132,9 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
                 Err(e) => assert_eq!(e.kind(), crate::ErrorKind::Cancelled),
             }
         };
-        assert!(attempts > 3 * cross_fit.unwrap_or(0) + 2, "one epoch each: {attempts}");
+        // Preset `paper` trains a model for each part, one after the other.
+        let models = cross_fit.filter(|_| preset == Preset::Paper).unwrap_or(0);
+        assert!(attempts > 3 * models + 2, "one epoch each: {attempts}");
         assert_eq!(resumed.ranking, whole.ranking, "{cross_fit:?}");
         assert_eq!(resumed.confidence, whole.confidence, "{cross_fit:?}");
         let (resumed, whole) = (resumed.trained.unwrap(), whole.trained.unwrap());

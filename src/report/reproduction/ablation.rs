@@ -4,6 +4,7 @@ use super::scores::heading;
 use super::sheet::{Section, Sheet, digits, plus_minus};
 use crate::experiment::TrainLabels::{Confidence, Pseudo};
 use crate::experiment::grid::{At, RunSet, RunSummary, View};
+use crate::experiment::moments;
 use crate::experiment::printed::{Printed, metric_index};
 use crate::report::TextTable;
 
@@ -87,15 +88,19 @@ fn parts(run: &RunSummary) -> Option<Sheet> {
     ]);
     let studied = |set: &&RunSet| variants.iter().any(|v| run.cells(set, v).is_some());
     for set in run.sets.iter().filter(studied) {
-        for method in &methods {
-            let Some(cells) = run.cells(set, method) else { continue };
+        let here: Vec<&str> =
+            methods.iter().copied().filter(|m| run.cells(set, m).is_some()).collect();
+        let seeds = run.common_seeds(&[set], &here);
+        for method in here {
+            let cells = run.cells(set, method).unwrap_or_default();
+            let cells = cells.iter().filter(|cell| seeds.contains(&cell.seed()));
             let value = |view, name: &str| {
-                let found = run.moments(set, method, view, At::Paper, metric_index(name));
-                digits(found.map(|(mean, _)| mean), 4)
+                let found = run.values_of(&seeds, set, method, view, metric_index(name));
+                digits(found.map(|values| moments(&values).0), 4)
             };
             table.push([
                 heading(set),
-                (*method).to_owned(),
+                method.to_owned(),
                 digits(RunSummary::epsilon(cells).and_then(|e| e.0), 4),
                 value(View::Selection, "RL"),
                 value(View::EndToEnd, "RL"),
@@ -105,6 +110,6 @@ fn parts(run: &RunSummary) -> Option<Sheet> {
         }
     }
     let note = "POMDP-FS with one setting changed; logistic-context is Stage 1 without its networks, \
-                logistic without label context as well.";
+                logistic without label context as well. Seeds that all of them have.";
     (!variants.is_empty()).then(|| Sheet::new("ablation", "What each part is worth", note, table))
 }

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::linalg::Mat;
 use crate::method::Training;
 use crate::method::observation::cross_fit::mean_loss;
+use crate::method::observation::linear_belief::PARTS;
 use crate::method::observation::{LinearBelief, LinearOptions};
 use crate::method::pomdp_fs::Config;
 use crate::method::pomdp_fs::stage1::labels::summary;
@@ -84,13 +85,15 @@ impl<'a> BeliefFit<'a> {
             rho: config.rho,
             rho_per_label: config.rho_per_label,
             without_context: !config.label_context,
+            parts: config.cross_fit.unwrap_or(PARTS),
         };
         let own = streams.child("linear");
         let linear = match stored {
             None => LinearBelief::fit(x, candidates, &options, &own),
             Some(stored) => {
                 let sizes = (x.rows(), x.cols(), candidates.cols());
-                stored.linear(LinearBelief::partition(x.rows(), 0, &own), sizes)?
+                let parts = LinearBelief::partition(x.rows(), options.parts, 0, &own);
+                stored.linear(parts, sizes)?
             }
         };
         let with_context = linear.model.context.is_some();
