@@ -44,7 +44,8 @@ fn address_space(limits: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-fn in_words(bytes: u64) -> String {
+/// Bytes with a unit.
+pub fn in_words(bytes: u64) -> String {
     let mib = bytes as f64 / (1 << 20) as f64;
     match mib < 1024.0 {
         true => format!("{mib:.0} MiB"),

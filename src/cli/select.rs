@@ -11,6 +11,7 @@ use super::classifier::SvmOptions;
 use super::folder::{Folder, Progress};
 use super::input::Input;
 use super::interrupt;
+use super::memory::in_words;
 use super::progress::FitBar;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -119,7 +120,8 @@ impl Select {
         self.setup.add_noise(&mut data)?;
         let request = self.request(config, &data, noise_added, context)?;
         let plan = request.plan(&data)?;
-        self.input.check_memory(request.config.memory(data.n(), data.d(), data.labels())?)?;
+        let memory = request.config.memory(data.n(), data.d(), data.labels())?;
+        self.input.check_memory(memory)?;
         self.setup.save(&plan)?;
         let cell = plan.cells()[request.hold_out.unwrap_or(0)];
         let out = match &self.out {
@@ -131,6 +133,7 @@ impl Select {
         let noise = prepared.realised_noise().filter(|_| noise_added);
         introduce(&data, &prepared, noise, context);
         self.say_how_labels_are_read(&data, noise_added, context);
+        context.say(format!("memory: about {} at most", in_words(memory)));
         let checkpoint = folder.path().join(CHECKPOINT);
         // What reading and splitting left behind.
         give_back();

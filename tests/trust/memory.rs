@@ -39,5 +39,7 @@ fn a_limit_can_be_set() {
     refused(dir.path(), &select(&["--out", "out", "--max-memory", "1M"]), &words);
     let evaluate = ["evaluate", "toy.csv", "--labels", "prefix:tag_", "--max-memory", "1M"];
     refused(dir.path(), &evaluate, &words);
-    succeed(dir.path(), &select(&["--out", "out", "--max-memory", "1G"]));
+    let told = succeed(dir.path(), &select(&["--out", "out", "--max-memory", "1G"]));
+    let told = told.lines().find(|line| line.starts_with("memory: about "));
+    assert!(told.is_some_and(|line| line.ends_with(" MiB at most")), "{told:?}");
 }
