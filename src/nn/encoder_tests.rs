@@ -157,6 +157,37 @@ fn shards_change_no_activation_and_sum_all_gradients() {
     }
 }
 
+/// On one thread gradients are summed in place, which needs a backward pass that adds to each weight once: in
+/// every variant the bits are those of buffers.
+#[test]
+fn gradients_have_the_same_bits_at_any_number_of_threads() {
+    for config in variants() {
+        let mut layout = Layout::default();
+        let encoder = Encoder::new(&mut layout, config).unwrap();
+        let p: Vec<f32> = init(&layout, &Streams::new(1));
+        for rows in [40, 150, 1500] {
+            let (x, c, dphi) = problem(&config, rows);
+            let (x, c, dphi): (Mat<f32>, Mat<f32>, Mat<f32>) = (x.cast(), c.cast(), dphi.cast());
+            let c = config.candidate_token.then_some(c.view());
+            let dp = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut saved = BatchSaved::new(&layout, layout.len());
+                let (mut phi, mut dp) = (Mat::zeros(0, config.width), vec![0.0; layout.len()]);
+                pool.install(|| {
+                    for _ in 0..2 {
+                        encoder.forward_batch(&mut phi, &mut saved, x.view(), c, &p, None);
+                        encoder.backward_batch(&mut dp, &dphi, x.view(), c, &p, &mut saved);
+                    }
+                });
+                dp
+            };
+            let (one, three) = (dp(1), dp(3));
+            let bits = |dp: &[f32]| dp.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert!(bits(&one) == bits(&three), "{rows} rows, {config:?}");
+        }
+    }
+}
+
 #[test]
 fn dropout_changes_the_output_and_can_be_switched_off_again() {
     let config = small(NormPlace::Post, Activation::Relu, 1, false);

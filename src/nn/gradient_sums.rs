@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn in_place_gives_the_bits_of_buffers() {
         let by_rows = vec![3..10, 500..777];
-        let run = |threads: usize, shards: usize, one_sum: bool| {
+        let told = |told: &[Range<usize>], threads: usize, shards: usize, one_sum: bool| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let mut sums = GradientSums::once_per_shard(1000, by_rows.clone());
+            let mut sums = GradientSums::once_per_shard(1000, told.to_vec());
             let (mut dp, mut work) = (vec![0.1f32; 1100], vec![(); shards]);
             for _ in 0..2 {
                 pool.install(|| {
@@ -200,6 +200,8 @@ mod tests {
             }
             dp
         };
+        let run = |threads, shards, one_sum| told(&by_rows, threads, shards, one_sum);
+        assert!(told(&[], 1, 5, true) != run(3, 5, true), "who is not told sums otherwise");
         for shards in [1, 2, 5, 8, 9] {
             assert!(run(1, shards, true) == run(3, shards, true), "{shards} shards");
             assert!(run(1, shards, true) == run(1, shards, false), "{shards} shards");
