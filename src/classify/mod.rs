@@ -1,9 +1,11 @@
 //! Classifiers: from selected features to a score for each label.
 
+pub mod blend;
 #[cfg(test)]
 mod fixture;
 pub mod judge;
 pub mod mlknn;
+pub mod pair;
 pub mod platt;
 pub mod prior;
 pub mod rbf_svm;
@@ -108,16 +110,10 @@ impl OwnedTargets {
         }
     }
 
-    /// The same, with confidences raised to `power`. Below 1 it lifts what is unlikely and leaves 0 and
-    /// 1 alone: p^½ is the geometric mean of the probability and the candidate itself.
+    /// The same, with [`tempered`] confidences.
     pub(crate) fn tempered(self, power: f64) -> Self {
         match self {
-            OwnedTargets::Confidence(mut p) if power != 1.0 => {
-                for p in p.as_mut_slice().iter_mut().filter(|p| **p > 0.0) {
-                    *p = (Real::exp(power * Real::ln(f64::from(*p))) as f32).min(1.0);
-                }
-                OwnedTargets::Confidence(p)
-            }
+            OwnedTargets::Confidence(p) => OwnedTargets::Confidence(tempered(p, power)),
             same => same,
         }
     }
@@ -128,6 +124,17 @@ impl OwnedTargets {
             OwnedTargets::Confidence(p) => Targets::Confidence(p),
         }
     }
+}
+
+/// p to a power. Below 1 it lifts what is unlikely and leaves 0 and 1 alone: p^½ is the geometric mean of
+/// the probability and the candidate itself.
+pub(crate) fn tempered(mut p: Mat<f32>, power: f64) -> Mat<f32> {
+    if power != 1.0 {
+        for p in p.as_mut_slice().iter_mut().filter(|p| **p > 0.0) {
+            *p = (Real::exp(power * Real::ln(f64::from(*p))) as f32).min(1.0);
+        }
+    }
+    p
 }
 
 /// Training and test rows of at most `k` folds; a single instance is trained on and tested.

@@ -60,6 +60,8 @@ pub struct Rule<'a> {
     pub threshold: Threshold,
     /// Confidences train the machine as p^temper; the judge and the threshold see p itself.
     pub temper: f64,
+    /// Probabilities that the threshold is judged by, if not the targets ([`super::blend`]).
+    pub believed: Option<&'a Mat<f32>>,
 }
 
 /// A machine that chooses its own C and its own threshold.
@@ -71,15 +73,20 @@ pub struct Tuned<'a, C> {
 }
 
 /// What the search found.
-struct Choice {
-    c: f64,
+pub(super) struct Choice {
+    pub c: f64,
     /// Scores of all training rows, each by the machine that did not see it.
-    scores: Mat<f64>,
+    pub scores: Mat<f64>,
 }
 
 impl<C: HasCost> Tuned<'_, C> {
     /// The C of the grid with the smallest held-out loss; the smaller one of equals.
-    fn choose(&self, x: &Mat<f64>, targets: Targets<'_>, streams: &Streams) -> Result<Choice> {
+    pub(super) fn choose(
+        &self,
+        x: &Mat<f64>,
+        targets: Targets<'_>,
+        streams: &Streams,
+    ) -> Result<Choice> {
         let parts = inner_folds(x.rows(), FOLDS, &streams.child("tune"))?;
         // Rows are picked when they are needed: those of all parts would be three copies of `x`.
         let fit = |machine: &C, train: &[usize]| {
@@ -115,9 +122,23 @@ impl<C: HasCost> Tuned<'_, C> {
         Ok(best.1)
     }
 
+    /// The machine with this C, on all rows.
+    pub(super) fn fit_all(
+        &self,
+        x: &Mat<f64>,
+        targets: Targets<'_>,
+        c: f64,
+        streams: &Streams,
+    ) -> Result<Box<dyn Model>> {
+        let all: Vec<usize> = (0..x.rows()).collect();
+        let tempered = OwnedTargets::select(targets, &all).tempered(self.rule.temper);
+        self.machine.with_c(c).fit(x, tempered.borrow(), streams)
+    }
+
     /// Refuses labels to be judged by that do not belong to the rows.
-    fn check(&self, x: &Mat<f64>, targets: Targets<'_>) -> Result<()> {
+    pub(super) fn check(&self, x: &Mat<f64>, targets: Targets<'_>) -> Result<()> {
         targets.check(x)?;
+        self.rule.believed.map_or(Ok(()), |p| Targets::Confidence(p).check(x))?;
         match self.rule.judge {
             Judge::Ranking(y) if (y.rows(), y.cols()) != (targets.rows(), targets.cols()) => {
                 Err(Error::found(
@@ -141,12 +162,11 @@ impl<C: HasCost> Classifier for Tuned<'_, C> {
             (Some(c), Threshold::Fixed) => (c, None),
             (_, threshold) => {
                 let Choice { c, scores } = self.choose(x, targets, streams)?;
-                (c, (threshold == Threshold::F1).then(|| best_f1(&scores, targets)))
+                let believed = self.rule.believed.map_or(targets, Targets::Confidence);
+                (c, (threshold == Threshold::F1).then(|| best_f1(&scores, believed)))
             }
         };
-        let all: Vec<usize> = (0..x.rows()).collect();
-        let tempered = OwnedTargets::select(targets, &all).tempered(self.rule.temper);
-        let model = self.machine.with_c(c).fit(x, tempered.borrow(), streams)?;
+        let model = self.fit_all(x, targets, c, streams)?;
         Ok(Box::new(TunedModel { model, c: self.rule.c.is_none().then_some(c), threshold }))
     }
 }

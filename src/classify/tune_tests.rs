@@ -18,8 +18,12 @@ fn set(n: usize, labels: usize, cut: f64) -> (Mat<f64>, Labels) {
     (x, y)
 }
 
+fn rule(c: Option<f64>, judge: Judge<'_>, threshold: Threshold) -> Rule<'_> {
+    Rule { c, judge, threshold, temper: 1.0, believed: None }
+}
+
 fn tuned<C>(machine: C, judge: Judge<'_>) -> Tuned<'_, C> {
-    Tuned { machine, rule: Rule { c: None, judge, threshold: Threshold::F1, temper: 1.0 } }
+    Tuned { machine, rule: rule(None, judge, Threshold::F1) }
 }
 
 fn fit<C: HasCost>(tuned: &Tuned<'_, C>, x: &Mat<f64>, y: &Labels) -> Box<dyn Model> {
@@ -74,7 +78,7 @@ fn the_threshold_finds_rare_labels() {
     let mut r = Streams::new(3).stream("rare");
     let y = Labels::from_fn(600, 3, |i, j| x[(i, j)] + 2.0 * r.normal() > 3.0);
     let f1 = |threshold, c| {
-        let rule = Rule { c: Some(c), judge: Judge::Ranking(&y), threshold, temper: 1.0 };
+        let rule = rule(Some(c), Judge::Ranking(&y), threshold);
         let machine = Tuned { machine: LinearSvm::default(), rule };
         let model = fit(&machine, &x, &y);
         assert_eq!(model.chosen_c(), None);
@@ -108,7 +112,7 @@ fn tempered_confidences_train_and_raw_ones_judge() {
     let p = Mat::from_fn(200, 2, |i, j| if y.get(i, j) { 0.81f32 } else { 0.09 });
     let root = Mat::from_fn(200, 2, |i, j| if y.get(i, j) { 0.9f32 } else { 0.3 });
     let run = |targets: Targets<'_>, temper: f64, c: Option<f64>, threshold| {
-        let rule = Rule { c, judge: Judge::Ranking(&y), threshold, temper };
+        let rule = Rule { temper, ..rule(c, Judge::Ranking(&y), threshold) };
         let tuned = Tuned { machine: LinearSvm::default(), rule };
         tuned.fit(&x, targets, &Streams::new(0)).unwrap()
     };
@@ -129,4 +133,24 @@ fn tempered_confidences_train_and_raw_ones_judge() {
     let hard =
         |temper| scores(run(Targets::Labels(&y), temper, Some(0.01), Threshold::Fixed).as_ref());
     assert_eq!(hard(0.5), hard(1.0));
+}
+
+/// A machine may learn one thing and have its threshold judged by another.
+#[test]
+fn the_threshold_is_judged_by_what_is_believed() {
+    let (x, y) = set(200, 2, 0.5);
+    let learned = Mat::from_fn(200, 2, |i, j| if y.get(i, j) { 0.6f32 } else { 0.1 });
+    let believed = Mat::from_fn(200, 2, |_, _| 0.9f32);
+    let found = |believed| -> crate::Result<_> {
+        let rule = Rule { believed, ..rule(Some(0.01), Judge::Ranking(&y), Threshold::F1) };
+        let tuned = Tuned { machine: LinearSvm::default(), rule };
+        let model = tuned.fit(&x, Targets::Confidence(&learned), &Streams::new(0))?;
+        Ok((model.predict(&x)?.scores.values().clone(), model.chosen_threshold()))
+    };
+    let (alone, same, other) =
+        (found(None).unwrap(), found(Some(&learned)).unwrap(), found(Some(&believed)).unwrap());
+    assert_eq!(alone, same);
+    assert_eq!(alone.0, other.0, "the scores are of what was learned");
+    assert!(other.1.unwrap() < alone.1.unwrap(), "more is believed to be on");
+    assert!(found(Some(&Mat::zeros(3, 2))).is_err(), "another number of rows");
 }

@@ -25,7 +25,16 @@ pub struct SvmOptions {
     /// Confidences train the SVM as p^POWER, from 0 (candidates) to 1 (p as it is). 0.5 often helps
     /// Micro-F1 and costs ranking loss. Not used with --platt
     #[arg(long, value_name = "POWER", default_value = "1")]
-    temper: Power,
+    temper: Fraction,
+    /// Share of the prior, what a method believes before it hears a cell's candidate, in what its
+    /// confidences teach the SVM; 0 for the confidences alone. Methods without a prior: no effect. Not used
+    /// with --platt
+    #[arg(long, value_name = "SHARE", default_value = "0.5")]
+    prior_share: Fraction,
+    /// Share of a second SVM, which learns the candidates, beside one that learns confidences of a method
+    /// with a prior; 0 for one SVM. Not used with --platt
+    #[arg(long, value_name = "SHARE", default_value = "0.2")]
+    candidate_share: Fraction,
 }
 
 impl SvmOptions {
@@ -36,6 +45,8 @@ impl SvmOptions {
             c_rule: self.svm_c_rule,
             threshold: self.threshold,
             temper: self.temper.0,
+            prior_share: self.prior_share.0,
+            candidate_share: self.candidate_share.0,
             ..ClassifierConfig::new(kind)
         }
     }
@@ -58,15 +69,15 @@ impl std::str::FromStr for Price {
     }
 }
 
-/// A power between 0 and 1.
+/// A number between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Power(f64);
+struct Fraction(f64);
 
-impl std::str::FromStr for Power {
+impl std::str::FromStr for Fraction {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        let power = text.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
-        power.map(Power).ok_or_else(|| {
+        let share = text.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
+        share.map(Fraction).ok_or_else(|| {
             Error::config(format!("found '{text}', expected a number between 0 and 1"))
         })
     }
@@ -83,9 +94,9 @@ mod tests {
         for bad in ["120%", "-1", "0", "x", "", "NaN", "inf"] {
             assert!(bad.parse::<Price>().is_err(), "{bad}");
         }
-        assert_eq!("0.5".parse::<Power>().unwrap(), Power(0.5));
+        assert_eq!("0.5".parse::<Fraction>().unwrap(), Fraction(0.5));
         for bad in ["-0.1", "1.1", "x", "", "NaN"] {
-            assert!(bad.parse::<Power>().is_err(), "{bad}");
+            assert!(bad.parse::<Fraction>().is_err(), "{bad}");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::Context;
 use super::classifier::SvmOptions;
 use super::input::Input;
 use super::interrupt;
+use super::memory::in_words;
 use super::progress::CellBar;
 use super::settings::Settings;
 use super::setup::Setup;
@@ -128,7 +129,9 @@ impl Evaluate {
             .hint("'select' needs candidate labels only"));
         }
         let plan = Plan::new(&data, protocol, scoring, runs, true)?;
-        self.input.check_memory(memory_of(&plan)?)?;
+        let memory = memory_of(&plan)?;
+        self.input.check_memory(memory)?;
+        context.note(format!("memory: about {} for the data and POMDP-FS", in_words(memory)));
         self.setup.save(&plan)?;
         let (store, _lock) = match &self.out {
             Some(out) => (Some(Store::new(out, self.resume)?), Some(io::Lock::inside(out)?)),

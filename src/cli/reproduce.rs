@@ -289,8 +289,7 @@ impl Reproduce {
 
     /// The report of folders and archives, in --out; an error if a cell failed.
     fn report(&self, sources: &[PathBuf], context: &Context) -> Result<bool> {
-        let mut data = RunData::default();
-        sources.iter().try_for_each(|source| data.add(source))?;
+        let data = read_runs(sources, context)?;
         let report = reproduction::Report::new(data)?;
         report.write(&self.out)?;
         context.say(report.terminal());
@@ -308,6 +307,19 @@ impl Reproduce {
             .hint("the others are in the report; --retry computes the failed ones again")),
         }
     }
+}
+
+/// The finished cells of folders and archives; those of former revisions are told and left out.
+pub(super) fn read_runs(sources: &[PathBuf], context: &Context) -> Result<RunData> {
+    let mut data = RunData::default();
+    sources.iter().try_for_each(|source| data.add(source))?;
+    if data.outdated > 0 {
+        context.note(format!(
+            "{} cells of former revisions of a method are left out; 'pomdp-fs reproduce' computes them again",
+            data.outdated
+        ));
+    }
+    Ok(data)
 }
 
 /// Takes away the later folds of [`QUICK_LARGE`], and cells that the built-in table expects to take longer

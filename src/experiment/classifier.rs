@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 
 use super::TrainLabels;
+use crate::Result;
 use crate::classify::Classifier;
+use crate::classify::blend::Blend;
 use crate::classify::judge::{CostRule, Judge};
 use crate::classify::mlknn::{MlKnn, Variant};
+use crate::classify::pair::Pair;
 use crate::classify::platt::Platt;
 use crate::classify::rbf_svm::RbfSvm;
 use crate::classify::svm::{ConstantLabel, LinearSvm, Loss};
@@ -13,6 +16,7 @@ use crate::classify::threshold::Threshold;
 use crate::classify::tune::{HasCost, Rule, Tuned};
 use crate::data::Labels;
 use crate::data::choice::choice;
+use crate::linalg::Mat;
 
 /// Which classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,11 @@ impl ThresholdRule {
 /// Default of [`ClassifierConfig::temper`].
 pub(super) const TEMPER: f64 = 1.0;
 
+/// Default of [`ClassifierConfig::prior_share`].
+const PRIOR_SHARE: f64 = 0.5;
+/// Default of [`ClassifierConfig::candidate_share`].
+const CANDIDATE_SHARE: f64 = 0.2;
+
 /// A classifier and its settings; those of other kinds are not used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassifierConfig {
@@ -71,6 +80,11 @@ pub struct ClassifierConfig {
     pub threshold: ThresholdRule,
     /// Confidences train an SVM as p to this power, unless its scores become probabilities.
     pub temper: f64,
+    /// Share of a method's prior in what an SVM learns from its confidences; 0 for the confidences alone. Like
+    /// the next not used where scores become probabilities.
+    pub prior_share: f64,
+    /// Share of a second SVM, which learns the candidates, beside one that learns such confidences.
+    pub candidate_share: f64,
     /// Loss of the linear SVM.
     pub loss: Loss,
     /// Score of a label with one class only.
@@ -92,6 +106,8 @@ impl ClassifierConfig {
             c_rule: CostRule::Candidates,
             threshold: ThresholdRule::Auto,
             temper: TEMPER,
+            prior_share: PRIOR_SHARE,
+            candidate_share: CANDIDATE_SHARE,
             loss: Loss::Squared,
             constant: ConstantLabel::Margin,
             platt: false,
@@ -104,16 +120,29 @@ impl ClassifierConfig {
     pub fn settings(&self) -> Value {
         let name = self.kind.name();
         match self.kind {
-            ClassifierKind::Svm | ClassifierKind::RbfSvm => json!({
-                "name": name,
-                "c": self.c.map_or_else(|| json!("auto"), |c| json!(c)),
-                "c_rule": self.c_rule.name(),
-                "threshold": self.threshold.name(),
-                "temper": self.temper,
-                "loss": self.loss.name(),
-                "constant_label": self.constant.name(),
-                "platt": self.platt,
-            }),
+            ClassifierKind::Svm | ClassifierKind::RbfSvm => {
+                let mut all = json!({
+                    "name": name,
+                    "c": self.c.map_or_else(|| json!("auto"), |c| json!(c)),
+                    "c_rule": self.c_rule.name(),
+                    "threshold": self.threshold.name(),
+                    "temper": self.temper,
+                    "loss": self.loss.name(),
+                    "constant_label": self.constant.name(),
+                    "platt": self.platt,
+                });
+                // The default says nothing, so that cells of methods without a prior stay known; those with one
+                // have a new revision.
+                for (name, share, default) in [
+                    ("prior_share", self.prior_share, PRIOR_SHARE),
+                    ("candidate_share", self.candidate_share, CANDIDATE_SHARE),
+                ] {
+                    if share != default {
+                        all[name] = json!(share);
+                    }
+                }
+                all
+            }
             ClassifierKind::Mlknn => {
                 json!({"name": name, "neighbours": self.neighbours, "mlknn": self.variant.name()})
             }
@@ -121,43 +150,64 @@ impl ClassifierConfig {
         }
     }
 
+    /// What an SVM learns from confidences p of a method that says what it believed before. ML-kNN counts
+    /// labels and keeps p, and scores are calibrated against p.
+    pub fn blend(&self, p: &Mat<f32>, prior: &Mat<f32>) -> Result<Option<Blend>> {
+        let svm = matches!(self.kind, ClassifierKind::Svm | ClassifierKind::RbfSvm);
+        (svm && !self.platt)
+            .then(|| Blend::new(p, prior, self.prior_share, self.temper))
+            .transpose()
+    }
+
     /// The classifier for labels of this kind; None for the method's own predictor. `judged_by` are
-    /// the labels of the training rows that a C is judged by.
+    /// the labels of the training rows that a C is judged by, `blend` is what confidences with a prior
+    /// became.
     pub fn build<'a>(
         &self,
         trained_on: TrainLabels,
         judged_by: &'a Labels,
+        blend: Option<&'a Blend>,
     ) -> Option<Box<dyn Classifier + 'a>> {
         let &ClassifierConfig { c, platt, constant, loss, neighbours: k, variant, .. } = self;
         let judge = match self.c_rule {
             CostRule::Candidates => Judge::Ranking(judged_by),
             CostRule::Labels => Judge::ThreeMetrics,
         };
-        // Probabilities are calibrated against the confidences as they are.
-        let temper = if platt { 1.0 } else { self.temper };
-        let rule = Rule { c, judge, threshold: self.threshold.threshold(trained_on), temper };
+        // Probabilities are calibrated against the confidences as they are; a blend is tempered already.
+        let temper = if platt || blend.is_some() { 1.0 } else { self.temper };
+        let threshold = self.threshold.threshold(trained_on);
+        let believed = blend.map(|b| &b.believed);
+        let rule = Rule { c, judge, threshold, temper, believed };
+        let share = if blend.is_some() { self.candidate_share } else { 0.0 };
+        let beside = (share > 0.0).then_some((judged_by, share));
         Some(match self.kind {
             ClassifierKind::Own => return None,
             ClassifierKind::Mlknn => Box::new(MlKnn { k, variant, ..MlKnn::default() }),
             ClassifierKind::Svm => {
-                machine(LinearSvm { loss, constant, ..LinearSvm::default() }, platt, rule)
+                machine(LinearSvm { loss, constant, ..LinearSvm::default() }, platt, rule, beside)
             }
             ClassifierKind::RbfSvm => {
-                machine(RbfSvm { constant, ..RbfSvm::default() }, platt, rule)
+                machine(RbfSvm { constant, ..RbfSvm::default() }, platt, rule, beside)
             }
         })
     }
 }
 
-/// Gives the machine its C, its threshold and, if asked for, its probabilities.
+/// Gives the machine its C, its threshold and, if asked for, its probabilities or a second one beside it
+/// that learns the candidates.
 fn machine<'a, C: HasCost + 'a>(
     machine: C,
     platt: bool,
     rule: Rule<'a>,
+    beside: Option<(&'a Labels, f64)>,
 ) -> Box<dyn Classifier + 'a> {
-    match platt {
-        false => Box::new(Tuned { machine, rule }),
-        true => Box::new(Tuned { machine: Platt { inner: machine }, rule }),
+    if platt {
+        return Box::new(Tuned { machine: Platt { inner: machine }, rule });
+    }
+    let tuned = Tuned { machine, rule };
+    match beside {
+        None => Box::new(tuned),
+        Some((candidates, share)) => Box::new(Pair { tuned, candidates, share }),
     }
 }
 
@@ -185,5 +235,25 @@ mod tests {
         let tempered = ClassifierConfig { temper: 0.5, ..base.clone() };
         assert_ne!(base.settings(), fixed.settings());
         assert_ne!(base.settings(), tempered.settings());
+        let alone = ClassifierConfig { prior_share: 0.0, ..base.clone() };
+        assert_ne!(base.settings(), alone.settings());
+        let single = ClassifierConfig { candidate_share: 0.0, ..base.clone() };
+        assert_ne!(base.settings(), single.settings());
+    }
+
+    #[test]
+    fn only_machines_learn_a_blend() {
+        let p = Mat::from_vec(1, 1, vec![0.8f32]);
+        let blend = |kind| ClassifierConfig::new(kind).blend(&p, &Mat::zeros(1, 1)).unwrap();
+        let learned = |kind| blend(kind).map(|b| b.learned[(0, 0)]);
+        assert_eq!(learned(ClassifierKind::Svm), Some(0.4));
+        assert_eq!(learned(ClassifierKind::RbfSvm), Some(0.4));
+        assert_eq!(learned(ClassifierKind::Mlknn), None);
+        let alone =
+            ClassifierConfig { prior_share: 0.0, ..ClassifierConfig::new(ClassifierKind::Svm) };
+        assert_eq!(alone.blend(&p, &Mat::zeros(1, 1)).unwrap().unwrap().learned, p);
+        let platt = ClassifierConfig { platt: true, ..ClassifierConfig::new(ClassifierKind::Svm) };
+        assert_eq!(platt.blend(&p, &p).unwrap(), None);
+        assert!(alone.blend(&p, &Mat::zeros(2, 1)).is_err(), "a prior of other rows");
     }
 }

@@ -7,6 +7,7 @@ use super::super::{Budget, ClassifierConfig, ClassifierKind, TrainLabels, parse_
 use super::*;
 use crate::classify::Prediction;
 use crate::linalg::Mat;
+use crate::measure::METRICS;
 use crate::method::settings::{Settings, changed, object, within};
 use crate::method::{Context, Fitted, Predictor, Training, by_name, rank};
 
@@ -16,6 +17,7 @@ struct Counting {
     fits: Arc<AtomicUsize>,
     settings: Order,
     own: bool,
+    prior: bool,
     revision: u32,
 }
 
@@ -67,13 +69,12 @@ impl Method for Counting {
         Ok(Fitted {
             ranking: rank(&scores),
             pseudo: Some(c.clone()),
-            confidence: Some(Mat::from_fn(
-                c.rows(),
-                c.cols(),
-                |i, j| {
-                    if c.get(i, j) { 0.9 } else { 0.0 }
-                },
-            )),
+            confidence: Some(Mat::from_fn(c.rows(), c.cols(), |i, j| match c.get(i, j) {
+                true if i % 4 == 0 => 0.2,
+                true => 0.9,
+                false => 0.0,
+            })),
+            prior: self.prior.then(|| Mat::from_fn(c.rows(), c.cols(), |i, _| 0.02 * i as f32)),
             predictor: self.own.then(|| Arc::new(Nothing) as Arc<dyn Predictor>),
             ..Fitted::default()
         })
@@ -139,6 +140,36 @@ fn labels_that_a_method_does_not_make_are_not_scored_twice() {
     assert_eq!(kinds, ["candidate", "truth"]);
     assert!(results.notes()[0].contains("no predictor of its own"));
     assert_eq!(results.cells[0].fits, 10, "chance is averaged");
+}
+
+/// What a method believed before it heard the candidates teaches the SVM that learns its confidences, and
+/// nobody else.
+#[test]
+fn a_prior_reaches_the_machine_that_learns_confidences() {
+    let data = small(|i, j| i % 3 != j);
+    let entries = |prior: bool, prior_share: f64, candidate_share: f64| {
+        let of =
+            |kind| ClassifierConfig { prior_share, candidate_share, ..ClassifierConfig::new(kind) };
+        let classifiers = [ClassifierKind::Svm, ClassifierKind::Mlknn].map(of).to_vec();
+        let scoring = Scoring { classifiers, ..many_ways() };
+        let method = Counting { prior, ..Counting::default() };
+        let results = plan(&data, scoring, vec![run(&method)]).evaluate(None, &Unwatched).unwrap();
+        let all = results.entries();
+        let key = |e: &crate::experiment::Entry<'_>| {
+            let all: Vec<_> = (0..METRICS.len()).map(|k| e.values(0, k)).collect();
+            (e.trained_on.name(), e.classifier.to_owned(), e.budget, all)
+        };
+        all.iter().map(key).collect::<Vec<_>>()
+    };
+    let without = entries(false, 0.5, 0.2);
+    for (prior_share, candidate_share) in [(0.5, 0.0), (0.0, 0.5)] {
+        let with = entries(true, prior_share, candidate_share);
+        let differ = without.iter().zip(&with).filter(|(a, b)| a != b).map(|(a, _)| a);
+        let differ: Vec<_> = differ.map(|e| (e.0, e.1.as_str())).collect();
+        assert!(!differ.is_empty(), "{prior_share} {candidate_share}");
+        assert!(differ.iter().all(|e| *e == ("confidence", "svm")), "{differ:?}");
+    }
+    assert_eq!(entries(true, 0.0, 0.0), without);
 }
 
 #[test]

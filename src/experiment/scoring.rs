@@ -118,9 +118,14 @@ impl Scorer<'_> {
         for (trained_on, targets) in self.targets() {
             let judged_by = self.judged_by(trained_on);
             for config in &self.scoring.classifiers {
-                if let Some(classifier) = config.build(trained_on, judged_by) {
+                let blend = match (trained_on, &self.fitted.confidence, &self.fitted.prior) {
+                    (TrainLabels::Confidence, Some(p), Some(prior)) => config.blend(p, prior)?,
+                    _ => None,
+                };
+                let learned = blend.as_ref().map_or(targets, |b| Targets::Confidence(&b.learned));
+                if let Some(classifier) = config.build(trained_on, judged_by, blend.as_ref()) {
                     let name = config.kind.name();
-                    self.sweep(truth, trained_on, targets, name, classifier.as_ref(), &mut scores)?;
+                    self.sweep(truth, trained_on, learned, name, classifier.as_ref(), &mut scores)?;
                 }
             }
         }

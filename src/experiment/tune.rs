@@ -90,7 +90,7 @@ fn price(
     let columns: Vec<usize> = fitted.ranking[..used].iter().map(|r| r.feature).collect();
     let x = prepared.train(data, &columns);
     let judge = Judge::Ranking(&candidates);
-    let rule = Rule { c: None, judge, threshold: Threshold::Fixed, temper: TEMPER };
+    let rule = Rule { c: None, judge, threshold: Threshold::Fixed, temper: TEMPER, believed: None };
     let svm = Tuned { machine: LinearSvm::default(), rule };
     let targets = Targets::Labels(&candidates);
     let model = svm.fit(&x.select_rows(train), targets, &streams.child("classify"))?;

@@ -79,6 +79,10 @@ impl Method for Logistic {
         Ok(Box::new(Logistic { settings, ..*self }))
     }
 
+    fn revision(&self) -> u32 {
+        1 // An SVM that learned its confidences had not heard of the prior before.
+    }
+
     fn fit(&self, training: &Training<'_>, context: &mut Context<'_>) -> Result<Fitted> {
         training.check()?;
         if !context.observer.progress(self.name(), 0, 1) {
@@ -96,6 +100,7 @@ impl Method for Logistic {
             ranking: rank(&scores),
             pseudo: Some(Labels::from_fn(p.rows(), p.cols(), |i, j| p[(i, j)] >= 0.5)),
             confidence: Some(p.cast()),
+            prior: Some(belief.prior()),
             notes: vec![format!(
                 "noise rate {:.3}",
                 belief.rho.iter().sum::<f64>() / belief.rho.len() as f64

@@ -127,6 +127,9 @@ pub struct Fitted {
     pub pseudo: Option<Labels>,
     /// Probability of each training label, n × L, if the method makes them.
     pub confidence: Option<Mat<f32>>,
+    /// The same before the candidate of the cell was heard: P(Y_ij = 1 | x_i), by models that did not see
+    /// row i. Only beside confidences with this mean, see [`crate::classify::blend`].
+    pub prior: Option<Mat<f32>>,
     /// The method's own predictor of labels, if it has one.
     pub predictor: Option<Arc<dyn Predictor>>,
     /// The objective after each iteration, if the method minimises one.

@@ -8,7 +8,8 @@ use super::page::Part;
 use crate::Result;
 use crate::audit::paper;
 use crate::cli::Context;
-use crate::experiment::grid::{RunData, RunSummary};
+use crate::cli::reproduce::read_runs;
+use crate::experiment::grid::RunSummary;
 
 /// Check the claims of the paper: its tables against each other and, with --run, against our results
 #[derive(Args)]
@@ -25,8 +26,7 @@ pub(super) struct Paper {
 impl Paper {
     /// True when every printed statement holds.
     pub(super) fn run(&self, context: &Context) -> Result<bool> {
-        let mut data = RunData::default();
-        self.run.iter().try_for_each(|source| data.add(source))?;
+        let data = read_runs(&self.run, context)?;
         let cells: Vec<_> = data.cells.into_values().collect();
         let run = (!self.run.is_empty()).then(|| RunSummary::new(cells)).transpose()?;
         let report = paper::check(run.as_ref())?;

@@ -22,16 +22,18 @@ struct Head {
     times: BTreeMap<String, Timed>,
 }
 
-/// The bytes of an archive of all finished cells (gzip of lines of JSON). The same cells and times
-/// give the same bytes.
+/// The bytes of an archive of all finished cells (gzip of lines of JSON) but those of former revisions.
+/// The same cells and times give the same bytes.
 pub fn pack(folder: &RunFolder) -> Result<Vec<u8>> {
     let times = folder.times_by_id()?;
     let head = Head { format: FORMAT.to_owned(), choices: folder.choices()?, times };
     let mut text = io::json_line(&head)?.into_bytes();
     for id in folder.finished()? {
         let bytes = folder.bytes(&id)?;
-        StoredCell::parse(&bytes).map_err(|e| e.in_file(folder.path().join(&id)))?;
-        text.extend(bytes);
+        let cell = StoredCell::parse(&bytes).map_err(|e| e.in_file(folder.path().join(&id)))?;
+        if cell.is_current() {
+            text.extend(bytes);
+        }
     }
     Ok(gzip(&text))
 }
@@ -52,13 +54,14 @@ fn read(archive: &Path, mut each: impl FnMut(StoredCell, &[u8]) -> Result<()>) -
     Ok(head)
 }
 
-/// Puts the cells of an archive into a folder; those that are there already stay. Returns how many
-/// came in.
+/// Puts the cells of an archive into a folder, those of former revisions not; those that are there
+/// already stay. Returns how many came in.
 pub fn unpack(archive: &Path, folder: &RunFolder) -> Result<usize> {
     let mut new = Vec::new();
     let head = read(archive, |cell, bytes| {
+        let current = cell.is_current();
         let id = cell.result.id;
-        if !folder.load(&id).is_ok_and(|found| found.is_some()) {
+        if current && !folder.load(&id).is_ok_and(|found| found.is_some()) {
             folder.save(&id, bytes, None)?;
             new.push(id);
         }
@@ -101,6 +104,8 @@ pub struct RunData {
     pub times: Vec<Timed>,
     /// Cells that failed.
     pub failures: Vec<FailedCell>,
+    /// Cells of former revisions of a method, which are left out.
+    pub outdated: usize,
 }
 
 impl RunData {
@@ -123,6 +128,10 @@ impl RunData {
 
     fn add_cells(&mut self, cells: Vec<StoredCell>) -> Result<()> {
         for cell in cells {
+            if !cell.is_current() {
+                self.outdated += 1;
+                continue;
+            }
             let id = cell.result.id.clone();
             if self.cells.get(&id).is_some_and(|known| *known != cell) {
                 return Err(Error::found(

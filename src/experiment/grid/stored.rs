@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 use crate::experiment::{CellResult, TrainLabels};
+use crate::method;
 use crate::{Result, io};
 
 /// A finished cell with the set that it is of: enough for every table, without the data.
@@ -58,6 +59,17 @@ impl StoredCell {
     /// Number of folds of its plan.
     pub fn folds(&self) -> usize {
         self.result.configuration["folds"].as_u64().unwrap_or(0) as usize
+    }
+
+    /// Whether its method still gives this result. A former revision's cell has an id of its own, so it is
+    /// no wrong answer to any grid, but it must not stand in a table beside the present one. Methods of
+    /// other programs cannot be judged and count as present.
+    pub fn is_current(&self) -> bool {
+        let all = &self.result.configuration;
+        let method = all["method"].as_str().map(method::by_name);
+        let Some(Ok(method)) = method else { return true };
+        let revision = method.with(&all["settings"]).map(|m| u64::from(m.revision()));
+        revision.is_ok_and(|r| r == all["revision"].as_u64().unwrap_or(0))
     }
 
     /// Scheme and rate of its noise; None where the data brought candidates.

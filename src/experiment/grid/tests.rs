@@ -99,6 +99,34 @@ fn a_claimed_cell_is_left_to_its_owner() {
     assert!(folder.claim("old").unwrap().is_some());
 }
 
+/// A method that gives another result than before has cells of its own; the old ones are told and left out.
+#[test]
+fn cells_of_former_revisions_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(&dir.path().join("run")).unwrap();
+    let set = set();
+    let plans = plan(&set, vec![MethodRun::new(by_name("zeros").unwrap())]);
+    run(&tasks(&plans, &choice()), &folder, &Unwatched).unwrap();
+    let archive = dir.path().join("run.gz");
+    let read = |source: &std::path::Path| {
+        let mut data = RunData::default();
+        data.add(source).unwrap();
+        (data.cells.len(), data.outdated)
+    };
+    assert_eq!(read(folder.path()), (2, 0));
+    let mut old = folder.cells().unwrap().remove(0);
+    assert!(old.is_current());
+    old.result.configuration["revision"] = 9.into();
+    old.result.id = "former".to_owned();
+    assert!(!old.is_current());
+    folder.save("former", &old.bytes().unwrap(), None).unwrap();
+    assert_eq!(read(folder.path()), (2, 1));
+    crate::io::write_atomic(&archive, &pack(&folder).unwrap()).unwrap();
+    assert_eq!(read(&archive), (2, 0), "archives do not carry them on");
+    old.result.configuration["method"] = "of another program".into();
+    assert!(old.is_current());
+}
+
 #[test]
 fn ids_follow_everything_that_a_result_depends_on() {
     let set = set();

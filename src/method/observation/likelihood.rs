@@ -53,6 +53,21 @@ impl<T: Real> NoiseRate<T> {
 mod tests {
     use super::*;
 
+    /// E[p | x] = q: what is believed after a candidate was heard, or was not, is on the mean what was believed
+    /// before. With another rate than that of the noise it is not.
+    #[test]
+    fn the_posterior_keeps_the_mean_of_the_prior() {
+        for rho in [0.05, 0.2, 0.6] {
+            for u in [-4.0, -1.0, 0.0, 2.0] {
+                let q = f64::sigmoid(u);
+                let heard = q + (1.0 - q) * rho;
+                let mean = |rate: f64| heard * NoiseRate::new(rate).posterior(u);
+                assert!((mean(rho) - q).abs() < 1e-12, "{rho} {u}");
+                assert!((mean(0.5 * rho) - q).abs() > 1e-4, "{rho} {u}");
+            }
+        }
+    }
+
     #[test]
     fn the_likelihood_is_that_of_the_model_and_its_slope_is_the_derivative() {
         for rho in [1e-3, 0.2, 0.6] {

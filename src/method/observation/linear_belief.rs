@@ -158,6 +158,12 @@ impl LinearBelief {
         Parts::new(n, parts, &streams.child(&format!("repeat/{repeat}")))
     }
 
+    /// σ(u) of the training rows: what is believed before any candidate of the row is heard.
+    pub fn prior(&self) -> Mat<f32> {
+        let (n, labels) = (self.base.rows(), self.base.cols());
+        Mat::from_fn(n, labels, |i, j| self.base[(i, j)].sigmoid() as f32)
+    }
+
     /// The rates as the likelihood needs them.
     pub fn noise<T: Real>(&self) -> Vec<NoiseRate<T>> {
         self.rho.iter().map(|&r| NoiseRate::new(T::from_f64(r))).collect()

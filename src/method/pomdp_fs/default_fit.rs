@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::belief::checkpoint::{Stored, pack};
-use super::belief::verdict::judge;
+use super::belief::verdict::{Judged, judge};
 use super::belief::{BeliefFit, Beliefs};
 use super::checkpoint::{open, seal};
 use super::config::Config;
@@ -36,7 +36,7 @@ pub(super) fn fit(
     let (stored1, stored2) = stored.unwrap_or_default();
     let (found, done) = stage1(config, training, &name, stored1, context)?;
     let labels = pseudo_labels(&found.confidence, training.candidates, config.at_least_one);
-    let (pseudo, confidence, verdict) = judge(&found, labels, training.candidates);
+    let Judged { pseudo, confidence, prior, verdict } = judge(&found, labels, training.candidates);
     // What only Stage 1 needs is given back before Stage 2 begins.
     let Beliefs { linear, model, history, .. } = found;
     let rho = linear.rho.clone();
@@ -55,6 +55,7 @@ pub(super) fn fit(
         ranking: selected.ranking,
         pseudo: Some(pseudo),
         confidence: Some(confidence),
+        prior,
         verdict: Some(verdict),
         trained: Some(Arc::new(Trained {
             features: selected.statistics,

@@ -43,8 +43,12 @@ impl Method for PomdpFs {
     }
 
     fn revision(&self) -> u32 {
-        // The default preset did not hear `cross_fit` at first.
-        u32::from(self.config.preset == Preset::Observation && self.config.cross_fit.is_some())
+        match self.config.preset {
+            Preset::Paper => 0,
+            // It did not hear `cross_fit` at first, and an SVM that learned its confidences had not heard of
+            // the prior.
+            Preset::Observation => 1 + u32::from(self.config.cross_fit.is_some()),
+        }
     }
 
     fn with(&self, changes: &Value) -> Result<Box<dyn Method>> {

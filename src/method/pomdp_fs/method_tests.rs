@@ -52,6 +52,10 @@ fn pseudo_labels_are_candidates_and_confidences_are_probabilities() {
         let t = toy(90, 5, 3);
         let outcome = run(&quick(preset), &t, 2).unwrap();
         let (pseudo, p) = (outcome.pseudo.unwrap(), outcome.confidence.unwrap());
+        // The printed form has no belief before the candidates; ours is open about every cell.
+        assert_eq!(outcome.prior.is_some(), preset == Preset::Observation);
+        let open = |q: &Mat<f32>| q.as_slice().iter().all(|q| (0.0..1.0).contains(q) && *q > 0.0);
+        assert!(outcome.prior.is_none_or(|q| open(&q)));
         for i in 0..90 {
             for j in 0..3 {
                 assert!(t.candidates.get(i, j) || !pseudo.get(i, j));
@@ -76,7 +80,7 @@ fn the_belief_is_cross_fitted_in_as_many_parts_as_asked() {
     };
     let [unset, five, three] = [None, Some(5), Some(3)].map(of);
     assert!(unset.0 == five.0 && unset.0 != three.0);
-    assert_eq!([unset.1, five.1, three.1], [0, 1, 1], "the setting was once not heard");
+    assert_eq!([unset.1, five.1, three.1], [1, 2, 2], "the setting was once not heard");
     let config = Config { cross_fit: Some(80), ..quick(Preset::Observation) };
     let e = run(&config, &t, 2).unwrap_err();
     assert!(e.message().starts_with("cross_fit is 80 but there are 60 rows"), "{e}");
@@ -137,6 +141,7 @@ fn an_interrupted_fit_ends_with_the_same_bytes() {
         assert!(attempts > 3 * models + 2, "one epoch each: {attempts}");
         assert_eq!(resumed.ranking, whole.ranking, "{cross_fit:?}");
         assert_eq!(resumed.confidence, whole.confidence, "{cross_fit:?}");
+        assert_eq!(resumed.prior, whole.prior, "{cross_fit:?}");
         let (resumed, whole) = (resumed.trained.unwrap(), whole.trained.unwrap());
         assert_eq!(resumed, whole, "{cross_fit:?}");
         for epoch in &whole.history.0 {

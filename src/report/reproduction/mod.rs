@@ -1,6 +1,7 @@
 //! The report of a run of the grid: tables beside the printed ones, drawings, targets, one page.
 
 mod ablation;
+mod behind;
 mod curves;
 mod labels;
 mod page;
@@ -44,7 +45,7 @@ impl Report {
         if data.cells.is_empty() && data.failures.is_empty() {
             return Err(Error::found("no finished cell", "at least one to report"));
         }
-        let RunData { cells, times, failures } = data;
+        let RunData { cells, times, failures, .. } = data;
         let run = RunSummary::new(cells.into_values().collect())?;
         let printed = Printed::load()?;
         let targets = targets::targets(&run, &printed);

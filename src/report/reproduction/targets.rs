@@ -1,11 +1,11 @@
 //! The targets of the project, each measured on the run.
 
+use super::behind::{Comparison, beyond_noise};
 use super::ranks::Field;
 use super::scores::Gap;
 use super::sheet::digits;
 use crate::data::catalog;
 use crate::experiment::grid::{At, PAPER_NOISE, RunSet, RunSummary, StoredCell, View, noise_name};
-use crate::experiment::moments;
 use crate::experiment::printed::{PRINTED_METRICS, Printed, ROUNDING, metric_index};
 use crate::measure::METRICS;
 
@@ -193,34 +193,25 @@ fn as_good_as_printed(run: &RunSummary, printed: &Printed) -> Target {
     )
 }
 
-/// Worse beyond noise: by more than two standard errors of the paired folds, and by more than .005.
+/// Sets × metrics, on the folds and seeds that both have.
 fn not_worse_than_forward(run: &RunSummary) -> Target {
-    let (mut count, mut worse) = (0, Vec::new());
+    let mut all = Vec::new();
     for set in run.sets.iter().filter(|s| !s.real) {
-        let mut compared = false;
         for name in PRINTED_METRICS {
             let k = metric_index(name);
             let seeds = run.common_seeds(&[set], &[METHOD, "forward"]);
             let values = |m: &str| run.values_of(&seeds, set, m, View::Selection, k);
             let (Some(ours), Some(theirs)) = (values(METHOD), values("forward")) else { continue };
-            compared = true;
             let sign = if METRICS[k].higher_is_better { -1.0 } else { 1.0 };
-            let pairs = ours.iter().zip(&theirs).map(|(a, b)| sign * (a - b));
-            let differences: Vec<f64> = pairs.collect();
-            let (mean, std) = moments(&differences);
-            let error = std / (differences.len() as f64).sqrt();
-            if mean > 2.0 * error && mean > 0.005 {
-                worse.push(format!("{} {name} by {mean:.3}", set.title));
-            }
+            let behind = ours.iter().zip(&theirs).map(|(a, b)| sign * (a - b)).collect();
+            all.push(Comparison { label: format!("{} {name}", set.title), behind });
         }
-        count += usize::from(compared);
     }
-    let found =
-        if worse.is_empty() { format!("on none of {count} sets") } else { worse.join(", ") };
+    let (found, met) = beyond_noise(&all);
     target(
         "selection: not worse than greedy ridge forward selection on any set beyond noise",
         found,
-        (count > 0).then_some(worse.is_empty()),
+        met,
     )
 }
 

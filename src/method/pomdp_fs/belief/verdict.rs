@@ -21,9 +21,21 @@ const OWN_RATES: f64 = 2.0;
 /// Rows that lost all of their candidates, as a share of the rows that had some.
 const EMPTIED: f64 = 0.25;
 
-/// Judges the pseudo labels. Returns labels and confidences that may be handed out: the candidates
-/// themselves when the belief's own held-out likelihood calls them the better reading.
-pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, Mat<f32>, Verdict) {
+/// What may be handed out.
+pub struct Judged {
+    /// Hard labels.
+    pub pseudo: Labels,
+    /// p.
+    pub confidence: Mat<f32>,
+    /// P(Y | x), unless the candidates are handed out.
+    pub prior: Option<Mat<f32>>,
+    /// What the labels are worth.
+    pub verdict: Verdict,
+}
+
+/// Judges the pseudo labels. Returns what may be handed out: the candidates themselves when the belief's
+/// own held-out likelihood calls them the better reading.
+pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> Judged {
     let signs = &found.linear.signs;
     let rho = found.linear.rho.iter().sum::<f64>() / found.linear.rho.len().max(1) as f64;
     let (all, kept) = (candidates.count(), pseudo.count());
@@ -119,9 +131,11 @@ pub fn judge(found: &Beliefs, pseudo: Labels, candidates: &Labels) -> (Labels, M
     }
     let verdict = Verdict { status, text, warnings };
     if worse {
-        return (candidates.clone(), candidates.to_mat(), verdict);
+        let (pseudo, confidence) = (candidates.clone(), candidates.to_mat());
+        return Judged { pseudo, confidence, prior: None, verdict };
     }
-    (pseudo, found.confidence.clone(), verdict)
+    let (confidence, prior) = (found.confidence.clone(), Some(found.linear.prior()));
+    Judged { pseudo, confidence, prior, verdict }
 }
 
 /// Labels that had candidates and have none left.
@@ -162,7 +176,7 @@ mod tests {
         let linear = LinearBelief {
             rho: vec![rho; 4],
             parts: Parts::new(10, 2, &Streams::new(0)),
-            base: zeros(),
+            base: Mat::zeros(10, 4),
             logits: zeros(),
             loss: (loss, loss),
             signs,
@@ -175,8 +189,10 @@ mod tests {
             model: BeliefModel { rho: vec![rho; 4], linear: model, parts: Vec::new() },
             history: Vec::new(),
         };
-        let (labels, _, verdict) = judge(&found, pseudo, &candidates);
-        (labels, verdict)
+        let judged = judge(&found, pseudo, &candidates);
+        // Who hands out the candidates has no belief to blend them with.
+        assert_eq!(judged.prior.is_none(), judged.verdict.text.contains("left as they are"));
+        (judged.pseudo, judged.verdict)
     }
 
     #[test]

@@ -101,7 +101,9 @@ impl Method for Consensus {
 
 impl Consensus {
     fn agree(&self, fits: Vec<Fitted>, candidates: &Labels, stability: Stability) -> Fitted {
-        let confidence = mean_confidence(&fits);
+        let confidence = mean(fits.iter().filter_map(|f| f.confidence.as_ref()).collect());
+        // A fit that hands out the candidates has no prior: then the consensus has none.
+        let priors: Option<Vec<_>> = fits.iter().map(|f| f.prior.as_ref()).collect();
         let at_least_one = self.method.config.at_least_one;
         let pseudo = pseudo_labels(&confidence, candidates, at_least_one);
         let distance = |f: &Fitted| f.pseudo.as_ref().map_or(1.0, |y| y.hamming_distance(&pseudo));
@@ -122,6 +124,7 @@ impl Consensus {
             notes: fits[nearest].notes.clone(),
             pseudo: Some(pseudo),
             confidence: Some(confidence),
+            prior: priors.map(mean),
             trained,
             stability: Some(stability),
             ..Fitted::default()
@@ -129,8 +132,7 @@ impl Consensus {
     }
 }
 
-fn mean_confidence(fits: &[Fitted]) -> Mat<f32> {
-    let all: Vec<&Mat<f32>> = fits.iter().filter_map(|f| f.confidence.as_ref()).collect();
+fn mean(all: Vec<&Mat<f32>>) -> Mat<f32> {
     let share = 1.0 / all.len() as f64;
     Mat::from_fn(all[0].rows(), all[0].cols(), |i, j| {
         (all.iter().map(|p| f64::from(p[(i, j)])).sum::<f64>() * share) as f32

@@ -37,6 +37,8 @@ fn the_consensus_is_made_of_fits_that_differ_in_their_seeds_alone() {
     let (p, pseudo) = (several.confidence.unwrap(), several.pseudo.unwrap());
     assert_eq!(pseudo, pseudo_labels(&p, &candidates, false));
     assert_ne!(p, single.confidence.unwrap(), "a mean of several");
+    let (q, one) = (several.prior.unwrap(), single.prior.unwrap());
+    assert!(q != one && (q.rows(), q.cols()) == (p.rows(), p.cols()), "a mean of the priors, too");
     assert_eq!(several.verdict.unwrap().status, Status::Cleaned);
     let mut features: Vec<usize> = several.ranking.iter().map(|r| r.feature).collect();
     features.sort_unstable();
@@ -80,6 +82,7 @@ fn an_interrupted_consensus_goes_on_to_the_same_result() {
         observer.left = usize::MAX;
         let resumed = fit(&method, &mut observer).unwrap();
         assert_eq!(resumed.confidence, whole.confidence, "{stop}");
+        assert_eq!(resumed.prior, whole.prior, "{stop}");
         assert_eq!(resumed.ranking, whole.ranking);
         assert_eq!(resumed.stability, whole.stability);
     }
@@ -94,6 +97,27 @@ fn settings_know_the_number_of_fits() {
     assert!(method.with(&json!({"seeds": 1})).is_err());
     assert!(method.with(&json!({"seeds": "x"})).is_err());
     assert!(Consensus::new(small(), 1).is_err());
+}
+
+/// A fit that hands out the candidates had no belief before them: then the consensus has none to blend with.
+#[test]
+fn one_fit_without_a_prior_leaves_the_consensus_without() {
+    let method = Consensus::new(small(), 2).unwrap();
+    let candidates = Labels::from_fn(3, 2, |i, j| i != j);
+    let fit = |prior| Fitted {
+        ranking: rank(&[1.0, 0.0]),
+        pseudo: Some(candidates.clone()),
+        confidence: Some(candidates.to_mat()),
+        prior,
+        ..Fitted::default()
+    };
+    let half = || Some(Mat::from_fn(3, 2, |_, _| 0.5f32));
+    let agree = |fits: [Fitted; 2]| {
+        let stability = Stability::of(&fits, &candidates, 1, |_| None);
+        method.agree(fits.into(), &candidates, stability).prior
+    };
+    assert_eq!(agree([fit(half()), fit(half())]), half());
+    assert_eq!(agree([fit(half()), fit(None)]), None);
 }
 
 #[test]
